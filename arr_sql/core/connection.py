@@ -1,0 +1,290 @@
+"""The one door to SQLite: opening, pragmas, sqlite-vec or its stand-in, locks, and errors with a next step.
+
+Promises (tests/core/test_connection.py): a reader cannot write or attach; a writer begins IMMEDIATE, so it waits for
+its turn instead of failing; extension loading is switched off again; without it ``vec_distance_L2`` still exists as
+an exact Python function, so every statement runs unchanged; no driver exception leaves :func:`store_errors`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import time
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from arr_sql.core.driver import prepare_driver
+from arr_sql.core.filesystem import is_network_folder
+from arr_sql.core.process_lock import process_lock
+from arr_sql.errors import (
+    ArrError,
+    NotAnArrDatabase,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreMissing,
+    StoreReadOnly,
+)
+
+DRIVER = prepare_driver()
+
+from sqlite_utils.utils import sqlite3  # noqa: E402  (the driver has to be in place first)
+
+if TYPE_CHECKING:
+    import sqlite3 as sqlite3_types
+
+    Connection = sqlite3_types.Connection
+else:
+    Connection = sqlite3.Connection
+
+__all__ = [
+    "DRIVER",
+    "SQLITE_VERSION",
+    "Connection",
+    "open_reader",
+    "open_writer",
+    "read_transaction",
+    "sqlite3",
+    "store_errors",
+    "vec_version",
+    "write_transaction",
+]
+
+SQLITE_VERSION: tuple[int, ...] = tuple(int(part) for part in sqlite3.sqlite_version.split("."))
+MINIMUM_SQLITE = (3, 37, 0)  # STRICT tables
+# Below this, two connections that reset the WAL at the same instant can corrupt the file: hold one lock across processes.
+WAL_RESET_FIXED = (3, 51, 3)
+# Before this, json_valid() in our CHECKs counts as unsafe under trusted_schema=OFF ("unsafe use of json_valid()").
+JSON_IS_INNOCUOUS = (3, 43, 0)
+BUSY_TIMEOUT_SECONDS = 5.0
+
+
+def open_writer(path: Path, *, create: bool = False, timeout: float = BUSY_TIMEOUT_SECONDS) -> Connection:
+    """A connection that may write. Autocommit; use :func:`write_transaction` around changes.
+
+    Raises StoreMissing when the file is not there (unless ``create``), StoreReadOnly, NotAnArrDatabase, StoreBusy.
+    """
+    _require_sqlite(path)
+    if not create and not path.is_file():
+        raise StoreMissing(f"There is no database at '{path}'. Run `arr init` in your project first.")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise StoreReadOnly(f"'{path}' is read-only. Searching works; to write, change its permissions or copy it.")
+    with store_errors(path):
+        connection = _connect(path, "rwc" if create else "rw", timeout)
+        try:
+            _set_journal(connection, path, timeout)
+            for pragma in ("synchronous=FULL", "secure_delete=ON", "recursive_triggers=ON"):
+                connection.execute(f"PRAGMA {pragma}")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def open_reader(path: Path, *, timeout: float = BUSY_TIMEOUT_SECONDS) -> Connection:
+    """A connection that can only SELECT: opened read-only, with an authorizer that refuses everything else.
+
+    Works on read-only files and media. Raises StoreMissing, NotAnArrDatabase.
+    """
+    _require_sqlite(path)
+    if not path.is_file():
+        raise StoreMissing(f"There is no database at '{path}'. Run `arr init` in your project first.")
+    with store_errors(path):
+        try:
+            connection = _connect(path, "ro", timeout)
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            # A WAL file on a medium where no -shm can be made. Without a -wal file nothing is missed by "immutable".
+            wal = path.with_name(path.name + "-wal")
+            if os.access(path.parent, os.W_OK) or (wal.exists() and wal.stat().st_size):
+                raise
+            connection = _connect(path, "ro&immutable=1", timeout)
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        connection.set_authorizer(_only_select)
+    return connection
+
+
+def _connect(path: Path, mode: str, timeout: float) -> Connection:
+    uri = path.resolve().as_uri() + f"?mode={mode}"
+    # The statement cache keeps prepared statements; 256 holds all of ours.
+    connection: Connection = sqlite3.connect(
+        uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    connection.row_factory = sqlite3.Row
+    for pragma in ("foreign_keys=ON", "cell_size_check=ON", "temp_store=MEMORY"):
+        connection.execute(f"PRAGMA {pragma}")
+    if SQLITE_VERSION >= JSON_IS_INNOCUOUS:
+        connection.execute("PRAGMA trusted_schema=OFF")
+    _load_vec(connection)
+    return connection
+
+
+def _set_journal(connection: Connection, path: Path, timeout: float) -> None:
+    """WAL, or a rollback journal on a network folder, where WAL's shared memory does not work.
+
+    Changing the mode ignores the busy timeout, hence the loop.
+    """
+    wanted = "delete" if is_network_folder(path.parent) else "wal"
+    give_up = time.monotonic() + timeout
+    while True:
+        try:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != wanted:
+                connection.execute(f"PRAGMA journal_mode={wanted}")
+            return
+        except sqlite3.OperationalError as error:
+            if "locking protocol" in str(error):  # shared memory is not to be had here: the older journal works
+                connection.execute("PRAGMA journal_mode=delete")
+                return
+            if "locked" not in str(error) or time.monotonic() > give_up:
+                raise
+            time.sleep(0.02)
+
+
+# --- sqlite-vec, or the same function in Python ---------------------------------------------------------------------
+
+
+def _load_vec(connection: Connection) -> None:
+    if os.environ.get("ARR_SQLITE_VEC", "").lower() != "off" and hasattr(connection, "enable_load_extension"):
+        try:
+            import sqlite_vec
+
+            connection.enable_load_extension(True)
+            try:
+                connection.load_extension(sqlite_vec.loadable_path())
+                return
+            finally:
+                connection.enable_load_extension(False)
+        except (ImportError, sqlite3.OperationalError, AttributeError):
+            pass  # not installed, or built for another machine: vec_version() tells, and the stand-in answers
+    connection.create_function("vec_distance_L2", 2, _distance_l2, deterministic=True)
+
+
+def _distance_l2(left: bytes, right: bytes) -> float:
+    """Euclidean distance of two float32 BLOBs, as sqlite-vec's function of the same name gives it."""
+    a, b = array("f", left), array("f", right)
+    return math.sqrt(math.fsum((x - y) * (x - y) for x, y in zip(a, b, strict=True)))
+
+
+def vec_version(connection: Connection) -> str | None:
+    """sqlite-vec's version on this connection, or None when its functions are replaced by the exact Python scan."""
+    try:
+        return str(connection.execute("SELECT vec_version()").fetchone()[0])
+    except sqlite3.DatabaseError:
+        return None
+
+
+# --- Transactions ---------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def write_transaction(connection: Connection, path: Path) -> Iterator[Connection]:
+    """BEGIN IMMEDIATE ... COMMIT, or nothing at all.
+
+    Raises StoreBusy when another process holds the lock past the timeout, StoreFull when the disk is full.
+    """
+    with store_errors(path), _writers_lock(path):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # SQLITE_FULL rolls back by itself
+                connection.execute("ROLLBACK")
+            raise
+
+
+@contextlib.contextmanager
+def read_transaction(connection: Connection) -> Iterator[Connection]:
+    """One snapshot for several reads."""
+    connection.execute("BEGIN")
+    try:
+        yield connection
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+@contextlib.contextmanager
+def _writers_lock(path: Path) -> Iterator[None]:
+    if SQLITE_VERSION >= WAL_RESET_FIXED:
+        yield
+        return
+    with process_lock(path.with_name(path.name + "-lock"), BUSY_TIMEOUT_SECONDS):
+        yield
+
+
+# --- The authorizer of read connections -----------------------------------------------------------------------------
+
+_ALLOWED_ACTIONS = frozenset(
+    {
+        sqlite3.SQLITE_SELECT,
+        sqlite3.SQLITE_READ,
+        sqlite3.SQLITE_FUNCTION,
+        getattr(sqlite3, "SQLITE_RECURSIVE", 33),
+        sqlite3.SQLITE_TRANSACTION,
+    }
+)
+_ALLOWED_PRAGMAS = frozenset({"data_version", "integrity_check", "foreign_key_check", "table_info", "table_list",
+                              "index_list", "index_info", "journal_mode", "user_version", "application_id",
+                              "page_count", "page_size", "freelist_count"})  # fmt: skip
+_REFUSED_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"})
+
+
+def _only_select(action: int, first: str | None, second: str | None, _db: str | None, _trigger: str | None) -> int:
+    if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in _REFUSED_FUNCTIONS:
+        return int(sqlite3.SQLITE_DENY)
+    if action in _ALLOWED_ACTIONS:
+        return int(sqlite3.SQLITE_OK)
+    if action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in _ALLOWED_PRAGMAS and second is None:
+        return int(sqlite3.SQLITE_OK)
+    if action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in ("table_info", "index_list", "index_info"):
+        return int(sqlite3.SQLITE_OK)
+    return int(sqlite3.SQLITE_DENY)
+
+
+# --- Errors ---------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def store_errors(path: Path) -> Iterator[None]:
+    """Turn the driver's exceptions into this package's, each with what to do next."""
+    try:
+        yield
+    except ArrError:
+        raise
+    except sqlite3.Error as error:
+        raise _translated(error, path) from error
+
+
+def _translated(error: Any, path: Path) -> StoreError:
+    text = str(error)
+    lower = text.lower()
+    if "database is locked" in lower or "database table is locked" in lower or "busy" in lower:
+        return StoreBusy(
+            f"Another process kept '{path}' locked for more than {BUSY_TIMEOUT_SECONDS:.0f} s. Nothing was changed; try again."
+        )
+    if "disk is full" in lower or "database or disk is full" in lower:
+        return StoreFull(f"The disk that holds '{path}' is full. The last step was undone; free some space and run it again.")
+    if "not a database" in lower:
+        return NotAnArrDatabase(f"'{path}' is not an SQLite database. Name another file with --db, or run `arr init`.")
+    if "malformed" in lower or "corrupt" in lower:
+        return StoreDamaged(f"SQLite reports that '{path}' is damaged ({text}). Run `arr db check`; restore a backup.")
+    if "readonly" in lower or "read-only" in lower:
+        return StoreReadOnly(f"'{path}' can't be written ({text}). Searching works; to write, change its permissions or copy it.")
+    if "unable to open" in lower:
+        return StoreMissing(f"'{path}' can't be opened ({text}). Check that the folder exists and that you may read it.")
+    if "disk i/o error" in lower:
+        return StoreError(f"The disk failed while reading or writing '{path}' ({text}). Check the disk, then `arr db check`.")
+    return StoreError(f"SQLite on '{path}': {text}. Run `arr db check`.")
+
+
+def _require_sqlite(path: Path) -> None:
+    if SQLITE_VERSION < MINIMUM_SQLITE:
+        have = ".".join(map(str, SQLITE_VERSION))
+        raise StoreError(
+            f"SQLite {have} is too old to open '{path}': 3.37 or newer is needed. Run `pip install pysqlite3` or use a newer Python."
+        )

@@ -1,0 +1,50 @@
+"""Which SQLite library runs: chosen once, before sqlite-utils is first imported.
+
+sqlite-utils looks for ``pysqlite3``, then the standard library, and for nothing else. Many Pythons (pyenv, macOS) have a
+standard library without extension loading, so ``pysqlite3`` is a dependency where it has a wheel, and ``sqlean.py``,
+which has wheels where ``pysqlite3`` has none, is put in its place. ``ARR_SQLITE_DRIVER`` names one explicitly
+(``pysqlite3``, ``sqlean`` or ``stdlib``); the test suite runs under each.
+
+Everything else imports ``sqlite3`` from :mod:`arr_sql.core.connection`: a bundled driver's ``Error`` is not the
+standard library's, so two imports of "the same" module would miss each other's exceptions.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+from arr_sql.errors import InputError
+
+
+def prepare_driver() -> str:
+    """Put the chosen driver where sqlite-utils looks. Returns its name. Idempotent.
+
+    Raises InputError when ``ARR_SQLITE_DRIVER`` names a driver that is unknown or not installed.
+    """
+    wanted = os.environ.get("ARR_SQLITE_DRIVER", "auto").strip().lower() or "auto"
+    if wanted not in ("auto", "pysqlite3", "sqlean", "stdlib"):
+        raise InputError(f"ARR_SQLITE_DRIVER={wanted!r} is unknown. Use auto, pysqlite3, sqlean or stdlib.")
+    if "sqlite_utils.utils" in sys.modules:  # somebody was first (a Datasette plugin): live with their choice
+        return sys.modules["sqlite_utils.utils"].sqlite3.__name__.split(".")[0]
+    if wanted == "stdlib":
+        sys.modules["pysqlite3"] = None  # type: ignore[assignment]
+        return "sqlite3"
+    if wanted in ("auto", "pysqlite3") and _importable("pysqlite3"):
+        return "pysqlite3"
+    if wanted in ("auto", "sqlean") and _importable("sqlean"):
+        sys.modules["pysqlite3"] = importlib.import_module("sqlean")
+        sys.modules["pysqlite3.dbapi2"] = importlib.import_module("sqlean.dbapi2")
+        return "sqlean"
+    if wanted != "auto":
+        raise InputError(f"ARR_SQLITE_DRIVER={wanted} but that package is not installed. Unset it or install {wanted}.")
+    return "sqlite3"
+
+
+def _importable(name: str) -> bool:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return False
+    return True

@@ -1,0 +1,56 @@
+"""One lock across processes, on a file beside the database, for SQLite libraries that need writers kept apart.
+
+The system releases it when the process dies, so a killed writer blocks nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from arr_sql.errors import StoreBusy
+
+
+@contextlib.contextmanager
+def process_lock(path: Path, timeout: float) -> Iterator[None]:
+    """Hold the lock file ``path`` for the block. Raises StoreBusy after ``timeout`` seconds of waiting."""
+    give_up = time.monotonic() + timeout
+    with path.open("a+b") as handle:
+        while not _try_lock(handle.fileno()):
+            if time.monotonic() > give_up:
+                raise StoreBusy(f"Another process is writing and kept '{path}' for more than {timeout:.0f} s. Try again.")
+            time.sleep(0.01)
+        try:
+            yield
+        finally:
+            _unlock(handle.fileno())
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(fd: int) -> bool:
+        try:
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(fd: int) -> None:
+        msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(fd: int) -> bool:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(fd: int) -> None:
+        fcntl.flock(fd, fcntl.LOCK_UN)
