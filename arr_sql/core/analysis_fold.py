@@ -32,9 +32,6 @@ UNSPACED = (
     "\u3041-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # kana
     "\u3105-\u312f\u31a0-\u31bf"  # bopomofo
 )
-# Scripts of India and Sri Lanka: spaced, but their vowel signs are marks, which ``\w`` leaves out.
-MARKED = "\u0900-\u0963\u0966-\u096f\u0971-\u0df3"
-
 # Zero-width characters, soft hyphen, direction marks, variation selectors: removed wherever they stand.
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"

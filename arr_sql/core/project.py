@@ -44,6 +44,8 @@ def find_project(
     if folder is None:
         raise StoreMissing(f"No {CONFIG_NAME} in '{start}' or above. Run `arr init` in your project's folder.")
     settings = read_settings(folder / CONFIG_NAME)
+    if git is not None and git.is_linked_worktree and git.main_worktree is not None and folder not in (start, *start.parents):
+        folder = git.top / folder.relative_to(git.main_worktree)  # its arr.toml, but this tree's files
     scope, notes = derive_scope(folder, settings, git, environment=environment, branch=branch)
     return Project(folder, settings, database or _database(folder, settings, git), scope, git, notes)
 

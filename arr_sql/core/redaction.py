@@ -1,0 +1,272 @@
+"""Credentials stay out of the index, of answers and of stored queries.
+
+Promises:
+
+- a file whose name says that it holds keys is never opened (:func:`is_sensitive_name`);
+- of every other file only the *lines* that bear a credential are withheld, each replaced by one fixed text, so line
+  numbers stay right and the rest stays searchable (:func:`withhold_lines`); a private key goes as a whole block;
+- in a query the credential alone is replaced (:func:`redact`).
+
+What counts is in ``core/credential_shapes.py``. Known gaps, on purpose: passphrases of several words, single
+dictionary words (``password = "swordfish"``), and a value on another line than its name.
+
+Held by ``tests/core/test_redaction.py``, ``test_redaction_names.py`` and ``test_redaction_time.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+from arr_sql.core import credential_shapes as shapes
+
+WITHHELD_LINE = "[line withheld: credential]"
+REDACTED = "[redacted]"
+
+_SENSITIVE_NAMES = frozenset(
+    """.netrc _netrc .npmrc .pypirc .pgpass pgpass.conf .my.cnf .mylogin.cnf .htpasswd .htdigest .git-credentials .dockercfg
+    .dockerconfigjson .s3cfg .boto .passwd-s3fs .rclone.conf rclone.conf .yarnrc .yarnrc.yml .cargo-credentials .vault-token .terraformrc terraform.rc
+    .envrc .env .flaskenv .credentials credentials credentials.json credentials.toml credentials.csv credentials.yaml credentials.yml
+    client_secret.json client_secrets.json secrets.json secrets.yaml secrets.yml secrets.toml secrets.env .secrets .secret
+    application_default_credentials.json serviceaccount.json service_account.json kubeconfig .kubeconfig
+    accesstokens.json azureprofile.json msal_token_cache.json shadow gshadow master.passwd
+    key3.db key4.db logins.json wallet.dat .bash_history .zsh_history .python_history .psql_history .mysql_history
+    .node_repl_history .lesshst""".split()
+)
+_SENSITIVE_SUFFIXES = (
+    ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".bks", ".kdbx", ".kdb", ".ppk", ".p8", ".pk8", ".pkcs12", ".ovpn",
+    ".tfstate", ".tfstate.backup", ".age-key", ".agekey", ".keytab", ".gpg-key", ".env",
+)  # fmt: skip
+_SENSITIVE_PREFIXES = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "client_secret_", "service-account", "service_account_", "secring.")
+_ENV_TEMPLATES = (".example", ".sample", ".template", ".dist", ".tmpl", ".defaults")
+_SENSITIVE_IN = {
+    ".docker": {"config.json"},
+    ".kube": {"config"},
+    ".aws": {"credentials", "config"},
+    ".cargo": {"credentials", "credentials.toml"},
+    ".gem": {"credentials"},
+    ".config": {"hub", "gh", "hosts.yml"},
+    "gh": {"hosts.yml"},
+    ".m2": {"settings.xml", "settings-security.xml"},
+    ".huggingface": {"token"},
+    "huggingface": {"token", "stored_tokens"},
+    ".streamlit": {"secrets.toml"},
+    ".git": {"config"},
+}
+_SENSITIVE_FOLDERS = frozenset((".ssh", ".gnupg", ".password-store", ".aws", ".azure", ".gcloud", ".secrets", ".kube"))
+_SOURCE_SUFFIXES = (".py", ".md", ".rst", ".js", ".ts", ".go", ".rs", ".java", ".c", ".h", ".cpp", ".rb", ".tex")
+
+
+def is_sensitive_name(name: str) -> bool:
+    """Whether a file of this name is never opened. ``name`` may be a path: its last folder counts (``.aws/config``).
+
+    Case does not count. ``.env.example`` and its kind are templates and stay readable; so does ``tokenizer.py``.
+    """
+    *folders, last = name.replace("\\", "/").lower().rsplit("/", 2)
+    if last in _SENSITIVE_NAMES:
+        return True
+    if folders and last in _SENSITIVE_IN.get(folders[-1], ()):
+        return True
+    if last.endswith(_SENSITIVE_SUFFIXES):
+        return not last.endswith(_ENV_TEMPLATES)
+    if last.startswith(".env.") or ".env." in last:
+        return not last.endswith((*_ENV_TEMPLATES, *_SOURCE_SUFFIXES))
+    if last.startswith(_SENSITIVE_PREFIXES):
+        return not last.startswith("service") or last.endswith(".json")
+    return False
+
+
+def is_sensitive_folder(name: str) -> bool:
+    """Whether nothing in a folder of this name is opened (``.ssh``, ``.gnupg``, ...)."""
+    return name.lower() in _SENSITIVE_FOLDERS
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """``text`` with the credential lines replaced, how many, and their numbers (from 1)."""
+
+    text: str
+    count: int
+    lines: tuple[int, ...]
+
+
+# Searching a text for these takes no time; only lines that hold one are looked at. They are the literal parts of the
+# expressions in credential_shapes, lower case; test_redaction.py checks that no shape lacks one.
+_HINTS = (
+    "pass", "pwd", "pword", "secret", "token", "key", "auth", "credential", "密码", "密碼", "口令", "密钥", "金鑰", "令牌",
+    "://", "akia", "asia", "abia", "acca", "ltai", "akid", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-",
+    "glrt-", "glptt-", "glcbt-", "glsoat-", "glft-", "glimt-", "glagent-", "xox", "xapp-", "hooks.slack.com", "sk-", "sk_", "rk_",
+    "aiza", "ya29.", "gocspx-", "npm_", "pypi-", "rubygems_", "dckr_pat_", "hf_", "gsk", "r8", "nvapi", "pplx", "xai", "whsec_",
+    "sg.", "dop_v1_", "shpat_", "shpca_", "shppa_", "shpss_", "hvs.", "atatt3", ":aa", "eyj", "bearer", "identified", "curl",
+    "private key",
+)  # fmt: skip
+
+
+def has_secret(text: str) -> bool:
+    """Whether any line of ``text`` bears a credential."""
+    lines = text.split("\n")
+    return any(next(_spans(lines[number]), None) is not None for number in _candidates(text))
+
+
+def withhold_lines(text: str) -> Withheld:
+    """Replace each line that bears a credential. A line ends at ``\\n``; a ``\\r`` before it is kept."""
+    lines = text.split("\n")
+    withheld: set[int] = set()
+    for number in _candidates(text):
+        if number not in withheld and next(_spans(lines[number]), None) is not None:
+            withheld.add(number)
+            if shapes.PEM_BEGIN.search(lines[number]):
+                withheld.update(range(number + 1, _pem_end(lines, number) + 1))
+    if not withheld:
+        return Withheld(text, 0, ())
+    for number in withheld:
+        lines[number] = WITHHELD_LINE + ("\r" if lines[number].endswith("\r") else "")
+    return Withheld("\n".join(lines), len(withheld), tuple(number + 1 for number in sorted(withheld)))
+
+
+def redact(text: str) -> str:
+    """Replace the credentials alone by ``[redacted]``; for query texts. The rest is unchanged."""
+    lines = text.split("\n")
+    for number in _candidates(text):
+        spans = _merged(_spans(lines[number]))
+        if spans and shapes.PEM_BEGIN.search(lines[number]):
+            for inside in range(number + 1, _pem_end(lines, number) + 1):
+                lines[inside] = REDACTED
+        for start, end in reversed(spans):
+            lines[number] = lines[number][:start] + REDACTED + lines[number][end:]
+    return "\n".join(lines)
+
+
+def _candidates(text: str) -> list[int]:
+    """Indexes of the lines that hold a hint, in order."""
+    lowered = text.lower()  # may change lengths ("İ") but never the number of lines
+    starts: list[int] | None = None
+    numbers: set[int] = set()
+    for hint in _HINTS:
+        place = lowered.find(hint)
+        while place >= 0:
+            if starts is None:
+                starts = [0, *accumulate(len(line) + 1 for line in lowered.split("\n"))]
+            number = bisect_right(starts, place) - 1
+            numbers.add(number)
+            place = lowered.find(hint, starts[number + 1])
+    return sorted(numbers)
+
+
+def _pem_end(lines: list[str], begin: int) -> int:
+    """Index of the last line of the key that starts at ``begin``. Prose that merely names the header ends it at once."""
+    for number in range(begin, len(lines)):
+        if shapes.PEM_END.search(lines[number]):
+            return number
+        if number > begin and not shapes.PEM_INSIDE.fullmatch(lines[number]):
+            return number - 1
+    return len(lines) - 1
+
+
+def _merged(spans: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _spans(line: str) -> Iterator[tuple[int, int]]:
+    """Where credentials stand in one line. Lazy: the first one answers most questions."""
+    for match in shapes.SHAPES.finditer(line):
+        yield match.span()
+    if "PRIVATE KEY" in line:
+        for match in shapes.PEM_BEGIN.finditer(line):
+            end = shapes.PEM_END.search(line, match.end())
+            yield match.start(), end.end() if end else len(line)
+    if "://" in line:
+        for match in shapes.USER_IN_URL.finditer(line):
+            if not shapes.is_placeholder(match[2]):
+                yield match.span(2)
+    for pattern in (shapes.NETRC, shapes.CURL_USER, shapes.SQL_PASSWORD):
+        for match in pattern.finditer(line):
+            if shapes.is_secret_value(match[1].strip("\"'"), "password", quoted=pattern is shapes.SQL_PASSWORD):
+                yield match.span(1)
+    for match in shapes.FLAG.finditer(line):
+        if shapes.is_secret_value(match[1], "password", quoted=False) and not shapes.is_code(match[1]):
+            yield match.span(1)
+    for match in shapes.AUTH_HEADER.finditer(line):
+        basic = match[1].lower() == "basic" and shapes.is_basic_credentials(match[2])
+        if basic or (not shapes.is_placeholder(match[2]) and any(char.isdigit() for char in match[2])):
+            yield match.span(2)
+    for match in shapes.BEARER.finditer(line):
+        if shapes.looks_random(match[1]) and not shapes.is_placeholder(match[1]):
+            yield match.span(1)
+    yield from _assigned(line)
+
+
+_BARE_VALUE = re.compile(r"[^\s\"'`,;，；。]{1,400}")
+_QUOTED_VALUE = {quote: re.compile(rf"(?:\\.|[^{quote}\\\n]){{0,400}}") for quote in "\"'`"}
+_ENV_NAME = re.compile(r"\s*(?:export\s+|set\s+|ENV\s+|-\s+|\$env:)?[A-Z][A-Z0-9_]*")
+
+
+def _assigned(line: str) -> Iterator[tuple[int, int]]:
+    """Values given to a name that says secret."""
+    place = 0
+    while match := shapes.ASSIGNMENT.search(line, place):
+        place = max(match.start() + 1, match.end() - 1)
+        start, opening = match.end(), match[1]
+        value = (_QUOTED_VALUE[opening] if opening else _BARE_VALUE).match(line, start)
+        if value is None or not value[0]:
+            continue
+        before = shapes.NAME_BEFORE.search(line, max(0, match.start() - 64), match.start())
+        name_start = before.start() if before else match.start()
+        strength = shapes.name_strength(_name_of(line, name_start, match))
+        if strength is None:
+            continue
+        if opening:
+            if "," in match[0] and not _is_pair(line, name_start, value.end()):
+                continue
+            if shapes.is_secret_value(value[0].rstrip("\\"), strength, quoted=True):
+                yield value.span()
+        elif _is_bare_secret(line, name_start, match, value, strength):
+            yield value.span()
+
+
+def _is_pair(line: str, name_start: int, value_end: int) -> bool:
+    """``("password", "...")`` is a name and its value; ``"user", "password", "host:22"`` is a list of words."""
+    return line[max(0, name_start - 1) : name_start] in ("'", '"') and bool(
+        _BEFORE_PAIR.search(line, max(0, name_start - 8), name_start) and _AFTER_PAIR.match(line, value_end)
+    )
+
+
+_BEFORE_PAIR = re.compile(r"[(\[]\s{0,4}[\"']\Z")
+_AFTER_PAIR = re.compile(r"[\"']\s{0,4}[)\]]")
+_NAME_IN_MATCH = re.compile(r"[\w.$-]+")
+
+
+def _name_of(line: str, name_start: int, match: re.Match[str]) -> str:
+    name = _NAME_IN_MATCH.match(line, name_start, match.end())
+    return name[0] if name else ""
+
+
+def _is_bare_secret(
+    line: str, name_start: int, match: re.Match[str], value: re.Match[str], strength: shapes.Strength
+) -> bool:
+    """An unquoted value is a secret in a settings file and a variable in code; what stands around it decides."""
+    text = value[0]
+    tail = line[value.end() : value.end() + 1]
+    if shapes.is_code(text):
+        return False
+    if _ENV_NAME.fullmatch(line, 0, len(line[:name_start]) + len(_name_of(line, name_start, match))):
+        tight = match[0].endswith("=") and not match[0].endswith(" =")
+        if tight and strength == "password" and not shapes.is_placeholder(text) and len(text) >= 6 and text.isascii():
+            return not text.startswith(("$", "/", "%"))
+    if text.isidentifier() and (tail in (",", ")") or shapes.name_strength(text) is not None):
+        return False
+    if (tail == "<") != match[0].endswith(">"):  # <password>...</password>
+        return False
+    if text.isidentifier() and strength == "password":
+        alone = not line[value.end() :].strip() or tail in (";", "&", " ")
+        return alone and shapes.is_secret_value(text, strength, quoted=False)
+    return shapes.is_secret_value(text, strength, quoted=False)

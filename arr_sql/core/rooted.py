@@ -1,0 +1,455 @@
+"""A trusted folder, and the only way files below it are opened.
+
+Promise: whatever a path, a link, a race or a special file tries, nothing outside the folder is read, nothing
+blocks, and nothing raises. A file comes back whole and unchanged, or a :class:`Refused` value says why it did not.
+
+How: the folder is opened once and every step below it goes through that descriptor (``openat``), one component at
+a time, never through a link. A file is looked at (``lstat``), opened without following and without blocking, looked
+at again (``fstat``) and must be the same; after the read its size and times must not have moved. Comparing path
+*strings* is how a neighbour called ``kb-private`` slips past ``kb`` (CWE-22), so strings are never compared.
+
+Windows has no ``dir_fd`` and no ``O_NOFOLLOW``. There :class:`_PathFolder` does the same steps with ``lstat`` and a
+check of the resolved path; it is the one place that differs, and the tests run it on every system.
+
+Held by ``tests/core/test_rooted.py``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, NamedTuple, Protocol, get_args
+
+from arr_sql.core.redaction import is_sensitive_folder, is_sensitive_name
+from arr_sql.errors import PathRefused, StateError
+
+RefusalCode = Literal[
+    "symlink",
+    "special_file",
+    "outside_root",
+    "sensitive_name",
+    "too_large",
+    "vanished",
+    "permission_denied",
+    "changed_while_reading",
+    "not_a_file",
+    "unreadable",
+]
+REFUSAL_CODES: tuple[str, ...] = get_args(RefusalCode)
+
+EntryKind = Literal["file", "folder", "symlink", "special", "vanished", "denied"]
+
+ATTEMPTS = 3  # one read and two more when the file changes under it
+
+_WINDOWS = sys.platform == "win32"
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_OPEN_FILE = (
+    os.O_RDONLY
+    | _NOFOLLOW
+    | getattr(os, "O_NONBLOCK", 0)  # a FIFO that replaces the file in the meantime must not hang us
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_NOINHERIT", 0)
+)
+_OPEN_FOLDER = _OPEN_FILE | getattr(os, "O_DIRECTORY", 0)
+_HAS_DESCRIPTORS = bool(
+    _NOFOLLOW and os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd and os.scandir in os.supports_fd
+)
+_LINK_TAGS = (0xA000000C, 0xA0000003)  # Windows: symbolic link, mount point (junction); other tags are plain files
+_DEVICE_NAMES = frozenset(
+    ("con", "prn", "aux", "nul", "conin$", "conout$", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10)))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """One whole file: its bytes and the size and modification time they belong to."""
+
+    rel: str
+    data: bytes
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """What is known of a regular file without reading it."""
+
+    rel: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a path below the root was not read. ``detail`` never names anything outside the root."""
+
+    rel: str
+    code: RefusalCode
+    detail: str
+
+
+class Entry(NamedTuple):
+    """One name in a folder. ``size`` and ``mtime_ns`` are 0 for anything but a file."""
+
+    name: str
+    kind: EntryKind
+    size: int
+    mtime_ns: int
+
+
+class _Stop(Exception):
+    """Carries a refusal up to the public method, which turns it into a value."""
+
+    def __init__(self, code: RefusalCode, detail: str) -> None:
+        super().__init__(code)
+        self.code = code
+        self.detail = detail
+
+
+class _Folder(Protocol):
+    def lstat(self, name: str) -> os.stat_result: ...
+    def open_file(self, name: str) -> int: ...
+    def enter(self, name: str) -> _Folder: ...
+    def scan(self) -> list[Entry]: ...
+    def close(self) -> None: ...
+
+
+class _DescriptorFolder:
+    """An open directory descriptor. Renaming or replacing the path afterwards cannot redirect it."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def lstat(self, name: str) -> os.stat_result:
+        return os.stat(name, dir_fd=self._fd, follow_symlinks=False)
+
+    def open_file(self, name: str) -> int:
+        return os.open(name, _OPEN_FILE, dir_fd=self._fd)
+
+    def enter(self, name: str) -> _DescriptorFolder:
+        return _DescriptorFolder(os.open(name, _OPEN_FOLDER, dir_fd=self._fd))
+
+    def scan(self) -> list[Entry]:
+        with os.scandir(self._fd) as entries:
+            return [_entry(entry.name, entry) for entry in entries]
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+class _PathFolder:
+    """The same steps where the system has no ``openat``: ``lstat`` first, and the resolved path must not move."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def _inside(self, name: str) -> str:
+        path = os.path.join(self._path, name)
+        if _is_link(os.lstat(path)):
+            raise _Stop("symlink", "is a link, and links are not followed")
+        if os.path.normcase(os.path.realpath(path)) != os.path.normcase(path):
+            raise _Stop("symlink", "is reached through a link or under another name")
+        return path
+
+    def lstat(self, name: str) -> os.stat_result:
+        return os.lstat(os.path.join(self._path, name))
+
+    def open_file(self, name: str) -> int:
+        return os.open(self._inside(name), _OPEN_FILE)
+
+    def enter(self, name: str) -> _PathFolder:
+        path = self._inside(name)
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        return _PathFolder(path)
+
+    def scan(self) -> list[Entry]:
+        with os.scandir(self._path) as entries:
+            return [_entry(entry.name, entry) for entry in entries]
+
+    def close(self) -> None:
+        pass
+
+
+def _is_link(found: os.stat_result) -> bool:
+    return stat.S_ISLNK(found.st_mode) or getattr(found, "st_reparse_tag", 0) in _LINK_TAGS
+
+
+def _entry(name: str, entry: os.DirEntry[str]) -> Entry:
+    """Classify one directory entry; a file costs one ``lstat``, everything else none where the system says its type."""
+    try:
+        if entry.is_symlink():
+            return Entry(name, "symlink", 0, 0)
+        if _WINDOWS:
+            # The directory's own copy of size and time lags behind on Windows, and junctions hide behind is_dir().
+            found = os.lstat(entry.path)
+            if _is_link(found):
+                return Entry(name, "symlink", 0, 0)
+        if entry.is_dir(follow_symlinks=False):
+            return Entry(name, "folder", 0, 0)
+        if not _WINDOWS:
+            found = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return Entry(name, "vanished", 0, 0)
+    except OSError:
+        return Entry(name, "denied", 0, 0)
+    if stat.S_ISREG(found.st_mode):
+        return Entry(name, "file", found.st_size, found.st_mtime_ns)
+    return Entry(name, "folder" if stat.S_ISDIR(found.st_mode) else "special", 0, 0)
+
+
+def _stop_for(error: OSError) -> _Stop:
+    """The refusal that an operating system error stands for."""
+    match error.errno:
+        case errno.ENOENT | errno.ENOTDIR | errno.ENAMETOOLONG | errno.ESTALE:
+            return _Stop("vanished", "there is no such file")
+        case errno.EACCES | errno.EPERM:
+            return _Stop("permission_denied", "may not be read by this user")
+        case errno.ELOOP:
+            return _Stop("symlink", "is a link, and links are not followed")
+        case errno.ENXIO | errno.EOPNOTSUPP:
+            return _Stop("special_file", "is a pipe, socket or device")
+        case errno.EISDIR:
+            return _Stop("not_a_file", "is a folder")
+        case number:
+            return _Stop("unreadable", f"the system refused: {errno.errorcode.get(number or 0, 'unknown error')}")
+
+
+def _parts(rel: str) -> list[str]:
+    """The components of ``rel``. Raises ``_Stop`` for anything that could name a place outside the root."""
+    outside = _Stop("outside_root", "is outside the trusted folders")
+    if "\0" in rel or rel.startswith("/") or (_WINDOWS and ("\\" in rel or ":" in rel)):
+        raise outside
+    parts = [part for part in rel.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise outside
+    if _WINDOWS and any(part.split(".")[0].rstrip(" ").lower() in _DEVICE_NAMES for part in parts):
+        raise _Stop("special_file", "is the name of a device")
+    return parts
+
+
+class Root:
+    """A trusted folder, held open. Use as a context manager or call :meth:`close`.
+
+    The parent of ``path`` is resolved (a symlinked parent is fine); the folder itself must not be a link, so that
+    what is trusted is what was named. Raises :class:`~arr_sql.errors.PathRefused` when there is no such folder.
+    ``by_descriptor=False`` selects the Windows way on any system.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, by_descriptor: bool = _HAS_DESCRIPTORS) -> None:
+        given = os.fspath(path)
+        self._folder: _Folder | None = None
+        try:
+            self.path = _resolve_parent(given)
+            found = os.lstat(self.path)
+            if _is_link(found):
+                target = os.path.realpath(self.path)
+                raise PathRefused(f"'{given}' is a symbolic link. Name the folder it points to: {target}")
+            if not stat.S_ISDIR(found.st_mode):
+                raise PathRefused(f"'{given}' is not a folder. Name a folder to trust.")
+            if by_descriptor:
+                fd = os.open(self.path, _OPEN_FOLDER)
+                self._folder = _DescriptorFolder(fd)
+                self._identity = os.fstat(fd)
+            else:
+                os.scandir(self.path).close()
+                self._folder = _PathFolder(os.path.realpath(self.path))
+                self._identity = os.stat(self.path)
+        except (OSError, ValueError) as error:
+            if isinstance(error, PathRefused):
+                raise
+            reason = _stop_for(error).detail if isinstance(error, OSError) else "the name is not valid"
+            raise PathRefused(f"Cannot open the folder '{given}': {reason}.") from error
+
+    def __repr__(self) -> str:
+        return f"Root({str(self.path)!r})"
+
+    def __enter__(self) -> Root:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the descriptor back. Closing twice is harmless."""
+        folder, self._folder = getattr(self, "_folder", None), None
+        if folder is not None:
+            folder.close()
+
+    def locate(self, path: str | os.PathLike[str]) -> str | Refused:
+        """Turn a path as a person types it (absolute, or relative to the working folder) into a ``rel`` of this root.
+
+        The first ancestor that *is* this folder (same device and inode) decides, so a sibling with the same first
+        letters, another spelling of the case, or a way round through ``..`` is never taken for it. Everything
+        outside gets one and the same answer, whether it exists or not.
+        """
+        given = os.fspath(path)
+        outside = Refused(given, "outside_root", "is outside the trusted folders")
+        if "\0" in given:
+            return outside
+        whole = Path(os.getcwd(), given)  # not resolved: a link below the root must stay visible as a link
+        for count in range(1, len(whole.parts) + 1):
+            if not self._is_me(Path(*whole.parts[:count])):
+                continue
+            rest: list[str] = []
+            for part in whole.parts[count:]:
+                if part != "..":
+                    rest.append(part)
+                elif rest:
+                    rest.pop()
+                else:
+                    break
+            else:
+                return "/".join(rest)
+        return outside
+
+    def _is_me(self, path: Path) -> bool:
+        try:
+            return os.path.samestat(os.stat(path), self._identity)
+        except (OSError, ValueError):
+            return False
+
+    @contextmanager
+    def _parent(self, parts: list[str]) -> Iterator[_Folder]:
+        """Open the folder ``parts`` step by step. Raises ``_Stop``."""
+        if self._folder is None:
+            raise StateError("This Root is closed. Open the folder again.")
+        current = self._folder
+        try:
+            for part in parts:
+                try:
+                    below = current.enter(part)
+                except OSError as error:
+                    raise self._why_not(current, part, error) from None
+                if current is not self._folder:
+                    current.close()
+                current = below
+            yield current
+        finally:
+            if current is not self._folder:
+                current.close()
+
+    @staticmethod
+    def _why_not(folder: _Folder, name: str, error: OSError) -> _Stop:
+        """Systems disagree on the error for a link or pipe in place of a folder, so look at what is there."""
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP, getattr(errno, "EMLINK", -1)):
+            return _stop_for(error)
+        try:
+            found = folder.lstat(name)
+        except OSError as second:
+            return _stop_for(second)
+        if _is_link(found):
+            return _Stop("symlink", "is reached through a link, and links are not followed")
+        if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
+            return _Stop("vanished", "there is no such file")
+        return _Stop("special_file", "is a pipe, socket or device")
+
+    def scan(self, rel: str = "") -> list[Entry] | Refused:
+        """The names in the folder ``rel``, sorted, each with its kind. Sensitive names are listed like any other."""
+        try:
+            with self._parent(_parts(rel)) as folder:
+                return sorted(folder.scan())
+        except _Stop as stop:
+            return Refused(rel, stop.code, stop.detail)
+        except OSError as error:
+            stop = _stop_for(error)
+            return Refused(rel, stop.code, stop.detail)
+
+    def look(self, rel: str) -> FileInfo | Refused:
+        """Size and modification time of a regular file, under the same rules as :meth:`read_file`."""
+        try:
+            parts = self._allowed(rel)
+            with self._parent(parts[:-1]) as folder:
+                found = self._regular(folder, parts[-1])
+                return FileInfo(rel, found.st_size, found.st_mtime_ns)
+        except _Stop as stop:
+            return Refused(rel, stop.code, stop.detail)
+
+    def read_file(self, rel: str, limit: int) -> FileRead | Refused:
+        """Read the whole file ``rel`` (``/`` between components), at most ``limit`` bytes. Never raises for a path."""
+        code: RefusalCode = "changed_while_reading"
+        detail = f"kept changing while it was read ({ATTEMPTS} attempts)"
+        for _ in range(ATTEMPTS):
+            try:
+                return self._read_once(rel, self._allowed(rel), limit)
+            except _Stop as stop:
+                if stop.code != code:
+                    return Refused(rel, stop.code, stop.detail)
+        return Refused(rel, code, detail)
+
+    @staticmethod
+    def _allowed(rel: str) -> list[str]:
+        parts = _parts(rel)
+        if not parts:
+            raise _Stop("not_a_file", "is a folder")
+        if is_sensitive_name("/".join(parts[-2:])) or any(is_sensitive_folder(part) for part in parts[:-1]):
+            raise _Stop("sensitive_name", "has a name that usually holds credentials, so it is not opened")
+        return parts
+
+    @staticmethod
+    def _regular(folder: _Folder, name: str) -> os.stat_result:
+        try:
+            found = folder.lstat(name)
+        except (OSError, ValueError) as error:
+            raise (_stop_for(error) if isinstance(error, OSError) else _Stop("vanished", "no such file")) from None
+        if _is_link(found):
+            raise _Stop("symlink", "is a link, and links are not followed")
+        if stat.S_ISDIR(found.st_mode):
+            raise _Stop("not_a_file", "is a folder")
+        if not stat.S_ISREG(found.st_mode):
+            raise _Stop("special_file", "is a pipe, socket or device")
+        return found
+
+    def _read_once(self, rel: str, parts: list[str], limit: int) -> FileRead:
+        with self._parent(parts[:-1]) as folder:
+            expected = self._regular(folder, parts[-1])
+            if expected.st_size > limit:
+                raise _Stop("too_large", f"has {expected.st_size} bytes, the limit is {limit}")
+            try:
+                fd = folder.open_file(parts[-1])
+            except OSError as error:
+                raise _stop_for(error) from None
+        try:
+            before = os.fstat(fd)
+            if not stat.S_ISREG(before.st_mode) or not _same_file(expected, before):
+                raise _Stop("changed_while_reading", "was replaced")
+            pieces: list[bytes] = []
+            left = limit + 1
+            while left > 0 and (piece := os.read(fd, min(left, max(before.st_size + 1, 65536)))):
+                pieces.append(piece)
+                left -= len(piece)
+            after = os.fstat(fd)
+        except OSError as error:
+            raise _stop_for(error) from None
+        finally:
+            os.close(fd)
+        data = b"".join(pieces)
+        if (len(data), before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or before.st_size != after.st_size:
+            raise _Stop("changed_while_reading", "changed")
+        return FileRead(rel, data, after.st_size, after.st_mtime_ns)
+
+
+def _same_file(one: os.stat_result, two: os.stat_result) -> bool:
+    # Windows reports the device differently by path and by handle in some versions; the file index is enough there.
+    return one.st_ino == two.st_ino and (_WINDOWS or one.st_dev == two.st_dev)
+
+
+def _resolve_parent(given: str) -> Path:
+    """``given`` with its parent resolved. A last component of ``.`` or ``..`` names a folder only once resolved."""
+    trimmed = given.rstrip("/" + os.sep) or given
+    head, name = os.path.split(trimmed)
+    if name in ("", ".", ".."):
+        return Path(os.path.realpath(given))
+    return Path(os.path.realpath(head or os.curdir), name)

@@ -1,0 +1,128 @@
+"""The FTS5 index: created, filled, emptied row by row, rebuilt. Derived from content, so it can always be made again.
+
+One contentless table for all scopes. Every term carries its scope (``s3xrouter``), so document frequencies, lengths and
+cost belong to one scope alone (contract 2.3, 2.4). Rows leave through FTS5's 'delete' command, which needs the very
+terms that were put in: they are analysed again and compared by hash first, and :class:`IndexDrift` asks for a rebuild
+when the analyser (or the Unicode tables of another Python) gives others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from arr_sql.core.analysis import ANALYSER_VERSION, analyse
+from arr_sql.core.canonical import sha256_text
+from arr_sql.core.connection import Connection, sqlite3
+from arr_sql.core.statements import load
+
+TEXT_INDEX_VERSION = "1"
+"""Changes when the layout of the FTS5 tables changes."""
+
+Table = Literal["chunk", "memory"]
+
+
+class IndexDrift(Exception):
+    """The terms that this analyser makes of an indexed text are not those in the index: rebuild it."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The analysed heading and body of one row: what goes into the index and what BM25 needs of it."""
+
+    heading: tuple[str, ...]
+    body: tuple[str, ...]
+    n_heading: int
+    n_body: int
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 over the terms, by which drift is noticed."""
+        return sha256_text(" ".join(self.heading) + "\n" + " ".join(self.body))
+
+    def bindings(self) -> dict[str, int | str]:
+        """The three columns that a row stores of its terms."""
+        return {"n_heading_terms": self.n_heading, "n_terms": self.n_body, "terms_hash": self.hash}
+
+
+def terms_of(heading: str, body: str) -> Terms:
+    """Analyse one row's heading and body. Pure; call it before the write transaction begins."""
+    analysed_heading, analysed_body = analyse(heading), analyse(body)
+    return Terms(analysed_heading.terms, analysed_body.terms, analysed_heading.length, analysed_body.length)
+
+
+def scoped(scope_id: int, terms: tuple[str, ...]) -> str:
+    """The terms as indexed: each behind its scope, separated by spaces."""
+    return " ".join(f"s{scope_id}x{term}" for term in terms)
+
+
+def has_text_index(connection: Connection) -> bool:
+    """Are all four derived tables there?"""
+    return len(connection.execute(load("read_text_tables")).fetchall()) == 4
+
+
+def create_text_index(connection: Connection) -> None:
+    """Make the empty index tables. Call inside a write transaction."""
+    for name in ("build_chunk_text_index", "build_chunk_terms", "build_memory_text_index", "build_memory_terms"):
+        connection.execute(load(name))
+    for name in ("build_chunk_secure_delete", "build_memory_secure_delete"):
+        try:
+            connection.execute(load(name))
+        except sqlite3.OperationalError:
+            pass  # before SQLite 3.42: `arr forget` says that a rebuild is what erases there
+
+
+def add_terms(connection: Connection, table: Table, row_id: int, scope_id: int, terms: Terms) -> None:
+    """Index one row."""
+    statement = load("add_chunk_terms") if table == "chunk" else load("add_memory_terms")
+    connection.execute(
+        statement, {"id": row_id, "heading": scoped(scope_id, terms.heading), "body": scoped(scope_id, terms.body)}
+    )
+
+
+def remove_terms(
+    connection: Connection, table: Table, row_id: int, scope_id: int, *, heading: str, body: str, terms_hash: str
+) -> None:
+    """Take one row out of the index. Raises IndexDrift when its terms can't be reproduced."""
+    terms = terms_of(heading, body)
+    if terms.hash != terms_hash:
+        raise IndexDrift(f"{table} {row_id}")
+    statement = load("remove_chunk_terms") if table == "chunk" else load("remove_memory_terms")
+    connection.execute(
+        statement, {"id": row_id, "heading": scoped(scope_id, terms.heading), "body": scoped(scope_id, terms.body)}
+    )
+
+
+def index_is_foreign(connection: Connection) -> bool:
+    """True when the tables are missing or were made by another analyser or layout: rebuild before writing."""
+    if not has_text_index(connection):
+        return True
+    versions = {"version": TEXT_INDEX_VERSION, "analyser_version": ANALYSER_VERSION}
+    return connection.execute(load("read_foreign_index_version"), versions).fetchone() is not None
+
+
+def rebuild_text_index(connection: Connection, progress: Callable[[int], None] = lambda done: None) -> int:
+    """Make the whole text index anew from content; the number of rows indexed. Call inside a write transaction.
+
+    ``progress`` is called with the number of rows done so far.
+    """
+    for name in ("drop_chunk_terms", "drop_chunk_text_index", "drop_memory_terms", "drop_memory_text_index"):
+        connection.execute(load(name))
+    create_text_index(connection)
+    done = 0
+    tables: tuple[tuple[Table, str, str], ...] = (
+        ("chunk", load("read_live_chunks"), load("set_chunk_terms")),
+        ("memory", load("read_live_memories"), load("set_memory_terms")),
+    )
+    for table, read, update in tables:
+        for row in connection.execute(read).fetchall():
+            terms = terms_of(row["heading"], row["content"])
+            if (terms.hash, terms.n_body, terms.n_heading) != (row["terms_hash"], row["n_terms"], row["n_heading_terms"]):
+                connection.execute(update, {"id": row["id"], **terms.bindings()})
+            add_terms(connection, table, row["id"], row["scope_id"], terms)
+            done += 1
+            progress(done)
+    versions = {"version": TEXT_INDEX_VERSION, "analyser_version": ANALYSER_VERSION}
+    connection.execute(load("set_all_scope_indexes"), versions)
+    return done

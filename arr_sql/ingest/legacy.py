@@ -1,0 +1,206 @@
+"""Which national encoding are these bytes in? Judged by the language that comes out, not by what merely decodes.
+
+Nearly any bytes decode as GB18030 or as a Windows code page, so decoding proves nothing. For each candidate the characters
+outside ASCII are scored: frequent characters of the language count for it; rare ones, letters where a symbol should be and
+capitals inside words count against it. Trust grows with the score, with the distance to the best *different* text, and with
+the number of characters seen. Candidates that give the same text are no rivals.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .legacy_letters import ACCENTS, COMMON_HAN, HANGUL, LETTERS, PUNCTUATION
+
+_SAMPLE_BYTES = 32_768
+_BROKEN_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The most likely text; ``confidence`` is 0..1 and ``broken`` the number of places that did not decode."""
+
+    text: str
+    encoding: str
+    confidence: float
+    broken: int = 0
+
+
+Scorer = Callable[[str, "Counter[str]", int], float]
+
+
+def guess_legacy(data: bytes) -> Guess | None:
+    """The best candidate for bytes that are not UTF-8, or None if none decodes."""
+    sample = _sample(data)
+    ranked: list[tuple[float, int, str, str, int]] = []
+    for order, (encoding, scorer) in enumerate(_CANDIDATES):
+        text = _decode_sample(sample, encoding)
+        if text is None:
+            continue
+        counts = Counter(ch for ch in text if ch > "\x7f")
+        total = sum(counts.values())
+        broken = counts["\ufffd"]
+        if not total or broken > max(0, total * _BROKEN_SHARE) or any("\x80" <= ch <= "\x9f" for ch in counts):
+            continue
+        ranked.append((scorer(text, counts, total) - broken * 10 / total, -order, encoding, text, total))
+    if not ranked:
+        return None
+    ranked.sort(reverse=True)
+    score, _, encoding, text, total = ranked[0]
+    rival = max((item[0] for item in ranked[1:] if item[3] != text), default=-1.0)
+    confidence = _confidence(score, score - rival, total, len(text))
+    full = data.decode(encoding, "replace")
+    broken = full.count("\ufffd")
+    if broken > max(1, len(full) * _BROKEN_SHARE):
+        confidence = 0.0
+    return Guess(full, encoding, confidence, broken)
+
+
+def _sample(data: bytes) -> bytes:
+    """Lines with bytes above 127, up to 32 KB of them. No candidate uses a line feed inside a character."""
+    lines: list[bytes] = []
+    size = 0
+    for match in _LINE.finditer(data):
+        lines.append(match.group()[:_SAMPLE_BYTES])
+        size += len(lines[-1])
+        if size >= _SAMPLE_BYTES:
+            break
+    return b"\n".join(lines)
+
+
+_LINE = re.compile(rb"[^\n]*[\x80-\xff][^\n]*")
+
+
+def _decode_sample(sample: bytes, encoding: str) -> str | None:
+    """None if bytes at the start are wrong already; a character cut off at the end of the sample is no fault."""
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    return decoder.decode(sample, final=False)
+
+
+def _confidence(score: float, margin: float, total: int, length: int) -> float:
+    if score < 0.25:
+        return max(0.0, score)
+    seen = total / (total + 3)
+    value = 0.25 + 0.45 * min(1.0, score / 0.7) + 0.3 * min(1.0, max(0.0, margin) / 0.5) * seen
+    if total * 20 < length and score > 0.4:
+        value = max(value, 0.55)  # a few accents in a text that is ASCII otherwise: little can go wrong
+    return min(0.99, value)
+
+
+@lru_cache(maxsize=4096)
+def _plane(ch: str, encoding: str, first: int, last: int) -> bool:
+    """Is ``ch`` among the characters the standard puts first because they are common?"""
+    try:
+        code = ch.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return len(code) == 2 and first <= code[0] <= last
+
+
+def _cjk(language: str, encoding: str, first: int, last: int) -> Scorer:
+    common = frozenset(COMMON_HAN[language])
+
+    def value(ch: str) -> float:
+        if ch in common:
+            return 1.0
+        if ch in PUNCTUATION:
+            return 0.6
+        if "\u4e00" <= ch <= "\u9fff":
+            if language == "ko":
+                return -0.3
+            return 0.3 if _plane(ch, encoding, first, last) else -0.6
+        if "\u3041" <= ch <= "\u30ff":
+            return (1.0 if ch < "\u30a0" else 0.7) if language == "ja" else -0.4
+        if "\uac00" <= ch <= "\ud7a3":
+            return (1.0 if ch in HANGUL else 0.3 if _plane(ch, "euc_kr", 0xB0, 0xC8) else -0.7) if language == "ko" else -1.0
+        if "\uff01" <= ch <= "\uff5e":
+            return 0.4
+        if "\uff61" <= ch <= "\uff9f":
+            return -0.5
+        return -1.0 if "\ue000" <= ch <= "\uf8ff" or ch > "\uffff" or ch < "\u2000" else -0.2
+
+    def score(text: str, counts: Counter[str], total: int) -> float:
+        return sum(value(ch) * number for ch, number in counts.items()) / total
+
+    return score
+
+
+def _alphabet(language: str) -> Scorer:
+    """A script of its own (Cyrillic, Greek, Thai, ...) in a one-byte encoding."""
+    frequent, other = LETTERS[language]
+    letters = frozenset(frequent + other)
+    common = frozenset(frequent)
+    own = "".join(sorted(letters | {ch.upper() for ch in letters if len(ch.upper()) == 1}))
+    lower_upper = re.compile(f"[{''.join(sorted(letters))}](?=[{''.join(sorted(set(own) - letters)) or own[:1]}])")
+    glued = re.compile(f"[{own}](?=[A-Za-z])|[A-Za-z](?=[{own}])")
+    cased = any(ch.upper() != ch for ch in letters)
+
+    def value(ch: str) -> float:
+        if ch in common:
+            return 1.0
+        if ch in letters:
+            return 0.4
+        if ch in own:
+            return 0.15
+        return 0.3 if ch in PUNCTUATION else -1.0
+
+    def score(text: str, counts: Counter[str], total: int) -> float:
+        points = sum(value(ch) * number for ch, number in counts.items())
+        points -= len(glued.findall(text))
+        if cased:
+            points -= 2 * len(lower_upper.findall(text))
+        return points / total
+
+    return score
+
+
+def _latin(language: str) -> Scorer:
+    """Accented letters among ASCII ones."""
+    letters = frozenset(ACCENTS[language])
+    inside = re.compile(r"(?<=[^\W\d_])[^\w\s\x00-\x7f’‘·\xad](?=[^\W\d_])")
+    shouting = re.compile(r"(?<=[a-z])[^\x00-\x7f](?=[a-z])")
+    runs = re.compile(r"[^\W\d_\x00-\x7f]{3,}")
+
+    def value(ch: str) -> float:
+        if ch in letters:
+            return 0.8
+        if ch in PUNCTUATION:
+            return 0.4
+        if ch.lower() in letters:
+            return 0.5
+        return -0.6 if ch.isalpha() else -0.3
+
+    def score(text: str, counts: Counter[str], total: int) -> float:
+        points = sum(value(ch) * number for ch, number in counts.items())
+        points -= 1.5 * len(inside.findall(text))
+        points -= 1.5 * sum(match.isupper() for match in shouting.findall(text))
+        points -= 1.5 * sum(map(len, runs.findall(text)))
+        return points / total
+
+    return score
+
+
+# On equal scores the earlier candidate wins.
+_CANDIDATES: tuple[tuple[str, Scorer], ...] = (
+    ("gb18030", _cjk("zh", "gb2312", 0xB0, 0xD7)),
+    ("cp1252", _latin("west")),
+    ("cp932", _cjk("ja", "cp932", 0x88, 0x97)),
+    ("big5hkscs", _cjk("zh_hant", "big5", 0xA4, 0xC6)),
+    ("cp949", _cjk("ko", "cp949", 0xB0, 0xC8)),
+    ("euc_jp", _cjk("ja", "cp932", 0x88, 0x97)),
+    ("cp1251", _alphabet("cyrillic")),
+    ("koi8_r", _alphabet("cyrillic")),
+    ("cp866", _alphabet("cyrillic")),
+    ("cp1250", _latin("central")),
+    ("cp1254", _latin("turkish")),
+    ("cp1257", _latin("baltic")),
+    ("cp1253", _alphabet("greek")),
+    ("cp874", _alphabet("thai")),
+    ("cp1255", _alphabet("hebrew")),
+    ("cp1256", _alphabet("arabic")),
+)

@@ -1,0 +1,72 @@
+"""Configuration: one piece per top-level key or section, by lines.
+
+YAML, TOML, JSON, INI and ``.env``-like files are never parsed, so a broken one reads as well as a sound one and no
+value is changed. Small neighbours share a chunk (see ``chunker``).
+"""
+
+from __future__ import annotations
+
+import re
+
+from .base import Cut, ReadResult, TextReader, clip, cover, split_lines
+
+_SECTION = re.compile(r"\[{1,2}\s*(?P<name>[^\]\n]{1,160}?)\s*\]{1,2}\s*(?:[#;].*)?$")
+_YAML_KEY = re.compile(r"(?:- )?(?P<name>[^\s#:{}\[\],&*!|>%@`][^:\n]{0,120}?)\s*:(?:\s|$)")
+_PLAIN_KEY = re.compile(r"(?P<name>[A-Za-z_][\w.-]{0,80})\s*[=:]")
+_JSON_KEY = re.compile(r"(?P<indent>\s*)\"(?P<name>[^\"\\\n]{1,120})\"\s*:")
+_LANGUAGES = {".yml": "yaml", ".yaml": "yaml", ".toml": "toml", ".json": "json", ".jsonc": "json", ".json5": "json"}
+
+
+class ConfigReader(TextReader):
+    """YAML, TOML, JSON, INI and their relatives."""
+
+    name = "config"
+    suffixes = frozenset(
+        {*_LANGUAGES, ".ini", ".cfg", ".conf", ".properties", ".cff", ".editorconfig", ".lock", ".service", ".webmanifest"}
+    )
+    file_names = frozenset(
+        ".gitignore .gitattributes .gitmodules .dockerignore .editorconfig .flake8 .pylintrc .arrignore .prettierrc"
+        " .babelrc .clang-format .clang-tidy pipfile codeowners".split()
+    )
+
+    def read(self, text: str, path: str) -> ReadResult:
+        lines = split_lines(text)
+        suffix = "." + path.lower().rpartition(".")[2]
+        language = _LANGUAGES.get(suffix, "yaml" if suffix == ".cff" else "config")
+        return ReadResult(cover(lines, _cuts(lines, language), Cut(1, kind="config")), language=language)
+
+
+def _cuts(lines: list[str], language: str) -> list[Cut]:
+    if language == "json":
+        return _json_cuts(lines)
+    cuts: list[Cut] = []
+    lead: int | None = None
+    for index, line in enumerate(lines):
+        if not line.strip():
+            lead = None
+            continue
+        if line.startswith(("#", ";")):
+            lead = index if lead is None else lead
+            continue
+        match = None
+        if not line[0].isspace():
+            match = _SECTION.match(line) if language != "yaml" else _YAML_KEY.match(line[:200])
+            if match is None and language == "config" and not any(cut.kind == "config" for cut in cuts[-1:]):
+                match = _PLAIN_KEY.match(line)
+        if match:
+            name = clip(match["name"].strip("\"'"))
+            cuts.append(Cut((index if lead is None else lead) + 1, name, "config", name))
+        lead = None
+    return cuts
+
+
+def _json_cuts(lines: list[str]) -> list[Cut]:
+    """Keys at the indentation of the first key. A JSON string holds no line break, so no key is found in a value."""
+    cuts: list[Cut] = []
+    indent: str | None = None
+    for index, line in enumerate(lines):
+        match = _JSON_KEY.match(line)
+        if match and (indent is None or match["indent"] == indent):
+            indent = match["indent"]
+            cuts.append(Cut(index + 1, match["name"], "config", match["name"]))
+    return cuts

@@ -1,0 +1,226 @@
+"""Writing sources: one function per thing that can happen to a file, each complete within the caller's transaction.
+
+Rows are never changed in place: a new version is added and the old one gets the revision that retired it, so a replay
+sees the store as it was. Each call writes its audit event.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from arr_sql.core.canonical import canonical_json, sha256_json, sha256_text
+from arr_sql.core.clock import to_text
+from arr_sql.core.connection import Connection
+from arr_sql.core.research_models import ScopeKey
+from arr_sql.core.statements import load
+from arr_sql.index.text_index import add_terms, remove_terms
+from arr_sql.ingest.prepare import Prepared, PreparedChunk
+from arr_sql.memory.audit_log import append_event
+
+VERSION_FIELDS = (
+    "source_id", "source_ref", "path_in_root", "content_hash", "size", "reader", "reader_version", "encoding",
+    "encoding_confidence", "title", "language", "metadata", "warnings", "lines_withheld", "git_commit", "git_state",
+    "n_chunks", "chunks_hash", "created_at", "added_revision",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What every write of one batch shares."""
+
+    connection: Connection
+    scope: ScopeKey
+    scope_id: int
+    revision: int
+    now: datetime
+    actor: str
+    git_commit: str | None
+
+
+@dataclass(frozen=True)
+class ChunkCounts:
+    """How many chunk rows one file's change added and retired."""
+
+    added: int
+    retired: int
+
+
+def source_version_hash(row: Any) -> str:
+    """The hash by which the audit log vouches for one source version."""
+    return sha256_json({name: row[name] for name in VERSION_FIELDS})
+
+
+def chunks_hash(chunks: Sequence[tuple[str, str, int, int]]) -> str:
+    """Hash over [chunk_id, content_hash, start_line, end_line] of a version's chunks in order."""
+    return sha256_json([list(item) for item in chunks])
+
+
+def add_file(w: Writing, root_id: int, source_ref: str, prepared: Prepared, git_state: str | None) -> ChunkCounts:
+    """A file that was not known before."""
+    cursor = w.connection.execute(
+        load("add_source"), {"scope_id": w.scope_id, "root_id": root_id, "created_at": to_text(w.now)}
+    )
+    source_id = cursor.lastrowid
+    assert source_id is not None
+    return _store(w, "source_added", source_id, source_ref, prepared, git_state, [])
+
+
+def change_file(
+    w: Writing, version_id: int, source_id: int, source_ref: str, prepared: Prepared, git_state: str | None
+) -> ChunkCounts:
+    """A known file whose bytes (or reader) changed. Chunks that are the same keep their rows, moved ones their ids."""
+    old = w.connection.execute(load("read_source_chunks"), {"source_id": source_id}).fetchall()
+    w.connection.execute(load("set_source_version_retired"), {"id": version_id, "revision": w.revision})
+    return _store(w, "source_changed", source_id, source_ref, prepared, git_state, old)
+
+
+def rename_file(w: Writing, version_id: int, source_ref: str, path_in_root: str, git_state: str | None) -> None:
+    """The same bytes under another path: a new version, the same chunks with the same ids."""
+    row = dict(w.connection.execute(load("read_source_version"), {"id": version_id}).fetchone())
+    w.connection.execute(load("set_source_version_retired"), {"id": version_id, "revision": w.revision})
+    row |= {
+        "source_ref": source_ref, "path_in_root": path_in_root, "git_commit": w.git_commit, "git_state": git_state,
+        "created_at": to_text(w.now), "added_revision": w.revision,
+    }  # fmt: skip
+    _add_version(w, "source_renamed", row, {"from_version": version_id})
+
+
+def remove_file(w: Writing, version_id: int, source_id: int) -> ChunkCounts:
+    """A known file that is gone, or is no longer taken in."""
+    old = w.connection.execute(load("read_source_chunks"), {"source_id": source_id}).fetchall()
+    for row in old:
+        _retire_chunk(w, row)
+        retire_embeddings(w, row["id"])
+    w.connection.execute(load("set_source_version_retired"), {"id": version_id, "revision": w.revision})
+    _event(w, "source_removed", version_id, "", {"source": source_id, "chunks": len(old)})
+    return ChunkCounts(0, len(old))
+
+
+def note_stat(connection: Connection, source_id: int, size: int, mtime_ns: int) -> None:
+    """Remember what the file system said, so that the next sync can skip the file."""
+    connection.execute(load("set_source_stat"), {"source_id": source_id, "size": size, "mtime_ns": mtime_ns})
+
+
+def _store(
+    w: Writing, kind: str, source_id: int, source_ref: str, p: Prepared, git_state: str | None, old: list[Any]
+) -> ChunkCounts:
+    listed, counts = _replace_chunks(w, source_id, source_ref, p.chunks, old)
+    _add_version(
+        w, kind,
+        {
+            "scope_id": w.scope_id, "source_id": source_id, "source_ref": source_ref, "path_in_root": p.path,
+            "content_hash": p.data_hash, "size": p.size, "reader": p.reader, "reader_version": p.reader_version,
+            "encoding": p.encoding, "encoding_confidence": float(p.confidence), "title": p.title,
+            "language": p.language, "metadata": canonical_json(dict(p.metadata)),
+            "warnings": canonical_json(list(p.warnings)), "lines_withheld": p.lines_withheld,
+            "git_commit": w.git_commit, "git_state": git_state, "n_chunks": len(listed),
+            "chunks_hash": chunks_hash(listed), "created_at": to_text(w.now), "added_revision": w.revision,
+        },
+        {"chunks_added": counts.added, "chunks_retired": counts.retired},
+    )  # fmt: skip
+    note_stat(w.connection, source_id, p.size, p.mtime_ns)
+    return counts
+
+
+def _add_version(w: Writing, kind: str, row: dict[str, Any], details: dict[str, Any]) -> None:
+    version_id = w.connection.execute(load("add_source_version"), row).lastrowid
+    assert version_id is not None
+    _event(w, kind, version_id, source_version_hash(row), {"source": row["source_id"], **details})
+
+
+def _event(w: Writing, kind: str, version_id: int, subject_hash: str, details: dict[str, Any]) -> None:
+    append_event(
+        w.connection, scope_id=w.scope_id, revision=w.revision, at=w.now, actor=w.actor, kind=kind,
+        subject_kind="source_version", subject_id=str(version_id), subject_hash=subject_hash, details=details,
+    )  # fmt: skip
+
+
+def _replace_chunks(
+    w: Writing, source_id: int, source_ref: str, chunks: Sequence[PreparedChunk], old: list[Any]
+) -> tuple[list[tuple[str, str, int, int]], ChunkCounts]:
+    """Keep equal rows, give moved texts their old ids, add the rest. The version's chunk list, and what was written."""
+    same = {_identity(row): row for row in old}
+    kept, moved = set(), defaultdict(list)
+    for item in chunks:
+        row = same.get(_new_identity(item))
+        if row is not None:
+            kept.add(row["id"])
+    for row in old:
+        if row["id"] not in kept:
+            moved[row["content_hash"]].append(row)
+            _retire_chunk(w, row)
+    listed: list[tuple[str, str, int, int]] = []
+    added = 0
+    for item in chunks:
+        row = same.get(_new_identity(item))
+        if row is not None:
+            chunk_id = row["chunk_id"]
+        else:
+            before = moved[item.content_hash].pop(0) if moved[item.content_hash] else None
+            chunk_id = before["chunk_id"] if before is not None else _free_chunk_id(w, source_ref, item.content_hash)
+            _add_chunk(w, source_id, chunk_id, item, before)
+            added += 1
+        listed.append((chunk_id, item.content_hash, item.chunk.start_line, item.chunk.end_line))
+    for row in old:
+        if row["id"] not in kept:  # only now: a moved text has taken its vector along
+            retire_embeddings(w, row["id"])
+    return listed, ChunkCounts(added, len(old) - len(kept))
+
+
+def _identity(row: Any) -> tuple[Any, ...]:
+    return (row["content_hash"], row["heading"], row["locator"], row["kind"], row["ordinal"], row["start_line"],
+            row["end_line"])  # fmt: skip
+
+
+def _new_identity(item: PreparedChunk) -> tuple[Any, ...]:
+    c = item.chunk
+    return (item.content_hash, c.heading, c.locator, c.kind, c.ordinal, c.start_line, c.end_line)
+
+
+def _free_chunk_id(w: Writing, source_ref: str, content_hash: str) -> str:
+    """``c`` and 20 hex digits of SHA-256 over scope, path, content and, for a repeated text, its number."""
+    number = 0
+    while True:
+        digest = sha256_text(canonical_json([*w.scope.values(), source_ref, content_hash, number]))
+        chunk_id = f"c{digest[:20]}"
+        taken = w.connection.execute(load("read_chunk_id_taken"), {"scope_id": w.scope_id, "chunk_id": chunk_id})
+        if taken.fetchone() is None:
+            return chunk_id
+        number += 1
+
+
+def _add_chunk(w: Writing, source_id: int, chunk_id: str, item: PreparedChunk, before: Any) -> None:
+    c = item.chunk
+    row_id = w.connection.execute(
+        load("add_chunk"),
+        {
+            "scope_id": w.scope_id, "source_id": source_id, "chunk_id": chunk_id, "ordinal": c.ordinal,
+            "heading": c.heading, "content": c.text, "content_hash": item.content_hash, "embed_hash": item.embed_hash,
+            "kind": c.kind, "locator": c.locator, "start_line": c.start_line, "end_line": c.end_line,
+            "created_at": to_text(w.now), "added_revision": w.revision, **item.terms.bindings(),
+        },
+    ).lastrowid  # fmt: skip
+    assert row_id is not None
+    add_terms(w.connection, "chunk", row_id, w.scope_id, item.terms)
+    if before is not None:
+        w.connection.execute(
+            load("add_moved_embedding"),
+            {"new_id": row_id, "old_id": before["id"], "embed_hash": item.embed_hash, "revision": w.revision},
+        )
+
+
+def _retire_chunk(w: Writing, row: Any) -> None:
+    remove_terms(
+        w.connection, "chunk", row["id"], w.scope_id,
+        heading=row["heading"], body=row["content"], terms_hash=row["terms_hash"],
+    )  # fmt: skip
+    w.connection.execute(load("set_chunk_retired"), {"id": row["id"], "revision": w.revision})
+
+
+def retire_embeddings(w: Writing, chunk_row: int) -> None:
+    """A retired chunk's vectors retire with it."""
+    w.connection.execute(load("set_embeddings_retired"), {"id": chunk_row, "revision": w.revision})

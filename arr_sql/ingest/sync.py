@@ -1,0 +1,357 @@
+"""Bring a scope's sources up to date with the disk: what is new, edited, renamed, gone, and what is left out and why.
+
+Reading and analysing happen outside transactions, writing in batches of whole files; so a kill at any instant loses
+at most the batch that was not yet acknowledged, no file is ever half present, and the next run goes on from there.
+A file whose size and time are unchanged is not read; one that can't be read just now keeps its last version.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from arr_sql.core.analysis import ANALYSER_VERSION
+from arr_sql.core.canonical import sha256_bytes
+from arr_sql.core.clock import utc_now
+from arr_sql.core.connection import Connection, write_transaction
+from arr_sql.core.git_identity import GitIdentity, read_git_identity
+from arr_sql.core.git_index import GitIndex, read_git_index
+from arr_sql.core.research_models import ScopeKey
+from arr_sql.core.rooted import FileRead, Refused, Root
+from arr_sql.core.statements import load
+from arr_sql.core.walk import Found, LeftOut, walk
+from arr_sql.errors import PathRefused
+from arr_sql.index.text_index import TEXT_INDEX_VERSION, IndexDrift, rebuild_text_index
+from arr_sql.ingest.prepare import NotTaken, Prepared, prepare
+from arr_sql.ingest.readers import reader_for
+from arr_sql.ingest.roots import RootRow, is_other_branch
+from arr_sql.ingest.source_store import Writing, add_file, change_file, note_stat, remove_file, rename_file
+from arr_sql.memory.scope_store import advance, read_scope
+
+BATCH_FILES = 100
+BATCH_BYTES = 2 << 20
+BATCH_SECONDS = 2.0
+# A file refused for one of these may be back in a moment: its last version stays.
+TRANSIENT = frozenset({"changed_while_reading", "permission_denied", "unreadable"})
+
+Progress = Callable[[str, int, int], None]
+"""Called with a phase (``walk``, ``read``), how many are done and how many there are (0 while unknown)."""
+
+
+@dataclass
+class SyncSummary:
+    """What a sync did. ``left_out`` counts files and folders by reason; a folder counts once."""
+
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    renamed: list[tuple[str, str]] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    touched: list[str] = field(default_factory=list)
+    unchanged: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    lines_withheld: int = 0
+    chunks_added: int = 0
+    chunks_retired: int = 0
+    bytes_read: int = 0
+    roots_missing: list[str] = field(default_factory=list)
+    roots_other_branch: list[str] = field(default_factory=list)
+    index_rebuilt: bool = False
+
+
+@dataclass
+class _Job:
+    """One root being synced."""
+
+    root: RootRow
+    git: GitIdentity | None
+    index: GitIndex | None
+    known: dict[str, Any]
+    left_before: dict[str, tuple[str, int | None, int | None]]
+    left: dict[str, tuple[str, int | None, int | None]] = field(default_factory=dict)
+    gone: dict[str, Any] = field(default_factory=dict)
+    is_complete: bool = True
+
+
+class Syncer:
+    """Syncs roots of one scope over one writer connection."""
+
+    def __init__(
+        self, connection: Connection, database: Path, scope: ScopeKey, actor: str, *,
+        max_file_bytes: int, progress: Progress = lambda phase, done, total: None,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:  # fmt: skip
+        self._connection, self._database, self._scope, self._actor = connection, database, scope, actor
+        self._max_file_bytes, self._progress, self._clock = max_file_bytes, progress, clock
+        self.summary = SyncSummary()
+
+    def sync(self, roots: list[RootRow]) -> SyncSummary:
+        """Sync each root in turn. A root that is not there keeps its sources and is named in the summary."""
+        for root in roots:
+            if is_other_branch(root, self._scope):
+                self.summary.roots_other_branch.append(str(root.path))
+                continue
+            try:
+                opened = Root(root.path)
+            except PathRefused:
+                self.summary.roots_missing.append(str(root.path))
+                continue
+            with opened:
+                self._sync_root(opened, root, [other for other in roots if other.id != root.id])
+        return self.summary
+
+    # --- one root -----------------------------------------------------------------------------------------------
+
+    def _sync_root(self, opened: Root, root: RootRow, others: list[RootRow]) -> None:
+        job = self._job(root)
+        found = self._walk(opened, root, others, job)
+        seen = {item.rel for item in found}
+        job.gone = {
+            path: row for path, row in job.known.items()
+            if path not in seen and (job.is_complete or path in job.left) and not _is_kept(path, job)
+        }  # fmt: skip
+        self._take(opened, job, found)
+        self._finish(job)
+
+    def _job(self, root: RootRow) -> _Job:
+        row = read_scope(self._connection, self._scope)
+        assert row is not None, "a root belongs to an open scope"
+        ids = {"scope_id": row.id, "root_id": root.id}
+        known = {item["path_in_root"]: item for item in self._connection.execute(load("read_live_sources"), ids)}
+        left = {
+            item["path_in_root"]: (item["reason"], item["size"], item["mtime_ns"])
+            for item in self._connection.execute(load("read_left_out"), ids)
+        }
+        git = read_git_identity(root.path)
+        return _Job(root, git, read_git_index(git) if git else None, known, left)
+
+    def _walk(self, opened: Root, root: RootRow, others: list[RootRow], job: _Job) -> list[Found]:
+        if root.only_file is not None:
+            info = opened.look(root.only_file)
+            if isinstance(info, Refused):
+                if info.code != "vanished":
+                    self._leave_out(job, root.only_file, info.code)
+                return []
+            return [Found(info.rel, info.size, info.mtime_ns)]
+        nested = _nested(root, others)
+        found: list[Found] = []
+        for item in walk(opened, max_file_bytes=self._max_file_bytes):
+            if any(item.rel.startswith(prefix) for prefix in nested):
+                continue
+            if isinstance(item, LeftOut):
+                self._leave_out(job, item.rel, item.reason)
+                job.is_complete = job.is_complete and item.reason != "limit_reached"
+            elif not _is_text(item.rel):
+                self._leave_out(job, item.rel.encode("utf-8", "backslashreplace").decode(), "name_not_utf8")
+            else:
+                found.append(item)
+                if len(found) % 500 == 0:
+                    self._progress("walk", len(found), 0)
+        return found
+
+    def _take(self, opened: Root, job: _Job, found: list[Found]) -> None:
+        batch: list[Callable[[Writing], None]] = []
+        size, started = 0, time.monotonic()
+        for done, item in enumerate(found):
+            for write, weight in self._changes(opened, job, item):
+                batch.append(write)
+                size += weight
+            if batch and (len(batch) >= BATCH_FILES or size >= BATCH_BYTES or time.monotonic() - started > BATCH_SECONDS):
+                self._write(job, batch)
+                batch, size, started = [], 0, time.monotonic()
+            self._progress("read", done + 1, len(found))
+        batch += [self._removal(row) for row in job.gone.values()]
+        self._write(job, batch)
+
+    def _changes(self, opened: Root, job: _Job, item: Found) -> Iterator[tuple[Callable[[Writing], None], int]]:
+        """What has to be written for one file: nothing when it is unchanged, and at most one thing."""
+        known = job.known.get(item.rel)
+        if known is not None and (known["size"], known["mtime_ns"]) == (item.size, item.mtime_ns) and not _reader_changed(known):
+            self.summary.unchanged += 1
+            return
+        before = job.left_before.get(item.rel)
+        if known is None and before is not None and before[1:] == (item.size, item.mtime_ns) and before[0] not in TRANSIENT:
+            if before[0] != "unknown_format" or reader_for(item.rel) is None:
+                self._leave_out(job, item.rel, before[0], item.size, item.mtime_ns)
+                return
+        if known is None and reader_for(item.rel) is None:
+            self._leave_out(job, item.rel, "unknown_format", item.size, item.mtime_ns)
+            return
+        read = opened.read_file(item.rel, self._max_file_bytes)
+        if isinstance(read, Refused):
+            self._leave_out(job, item.rel, read.code)
+            if known is not None and read.code not in TRANSIENT:
+                job.gone[item.rel] = known
+            return
+        self.summary.bytes_read += len(read.data)
+        data_hash = sha256_bytes(read.data)
+        if known is not None and known["content_hash"] == data_hash and not _reader_changed(known):
+            self.summary.touched.append(known["source_ref"])
+            yield lambda w: note_stat(w.connection, known["source_id"], read.size, read.mtime_ns), 0
+            return
+        yield from self._content_change(job, item, read, known, data_hash)
+
+    def _content_change(
+        self, job: _Job, item: Found, read: FileRead, known: Any, data_hash: str
+    ) -> Iterator[tuple[Callable[[Writing], None], int]]:
+        state = _git_state(job, item.rel, read.data)
+        source_ref = job.root.source_ref(item.rel)
+        if known is None and (renamed := _renamed_from(job, data_hash, item.rel)) is not None:
+            self.summary.renamed.append((renamed["source_ref"], source_ref))
+
+            def rename(w: Writing) -> None:
+                rename_file(w, renamed["id"], source_ref, item.rel, state)
+                note_stat(w.connection, renamed["source_id"], read.size, read.mtime_ns)
+
+            yield rename, 0
+            return
+        prepared = prepare(item.rel, read.data, read.mtime_ns)
+        if isinstance(prepared, NotTaken):
+            self._leave_out(job, item.rel, prepared.reason, read.size, read.mtime_ns)
+            if known is not None:
+                job.gone[item.rel] = known
+            return
+        (self.summary.added if known is None else self.summary.changed).append(source_ref)
+        self._note(source_ref, prepared)
+
+        def write(w: Writing) -> None:
+            if known is None:
+                counts = add_file(w, job.root.id, source_ref, prepared, state)
+            else:
+                counts = change_file(w, known["id"], known["source_id"], source_ref, prepared, state)
+            self.summary.chunks_added += counts.added
+            self.summary.chunks_retired += counts.retired
+
+        yield write, len(read.data)
+
+    def _removal(self, row: Any) -> Callable[[Writing], None]:
+        self.summary.removed.append(row["source_ref"])
+
+        def write(w: Writing) -> None:
+            self.summary.chunks_retired += remove_file(w, row["id"], row["source_id"]).retired
+
+        return write
+
+    # --- writing --------------------------------------------------------------------------------------------------
+
+    def _write(self, job: _Job, batch: list[Callable[[Writing], None]]) -> None:
+        """One transaction for the batch; on terms that can't be reproduced, the text index is built anew first."""
+        if not batch:
+            return
+        counts = (self.summary.chunks_added, self.summary.chunks_retired)
+        try:
+            self._write_once(job, batch)
+        except IndexDrift:
+            self.summary.chunks_added, self.summary.chunks_retired = counts
+            with write_transaction(self._connection, self._database):
+                rebuild_text_index(self._connection)
+            self.summary.index_rebuilt = True
+            self._write_once(job, batch)
+
+    def _write_once(self, job: _Job, batch: list[Callable[[Writing], None]]) -> None:
+        with write_transaction(self._connection, self._database) as connection:
+            row = read_scope(connection, self._scope)
+            assert row is not None
+            row = advance(connection, row, is_content=True)
+            writing = Writing(
+                connection, self._scope, row.id, row.revision, self._clock(), self._actor,
+                job.git.commit if job.git else None,
+            )  # fmt: skip
+            for write in batch:
+                write(writing)
+            for name in ("chunk_text", "memory_text"):
+                connection.execute(
+                    load("set_scope_index"),
+                    {
+                        "scope_id": row.id, "name": name, "content_revision": row.content_revision,
+                        "version": TEXT_INDEX_VERSION, "analyser_version": ANALYSER_VERSION,
+                    },
+                )  # fmt: skip
+
+    def _finish(self, job: _Job) -> None:
+        """Replace the list of what the walk left out, when it differs."""
+        if job.left == job.left_before:
+            return
+        with write_transaction(self._connection, self._database) as connection:
+            row = read_scope(connection, self._scope)
+            assert row is not None
+            connection.execute(load("remove_left_out"), {"scope_id": row.id, "root_id": job.root.id})
+            connection.executemany(
+                load("add_left_out"),
+                [
+                    {"scope_id": row.id, "root_id": job.root.id, "path_in_root": path, "reason": reason, "size": size, "mtime_ns": mtime}
+                    for path, (reason, size, mtime) in job.left.items()
+                ],
+            )  # fmt: skip
+
+    # --- notes ----------------------------------------------------------------------------------------------------
+
+    def _leave_out(self, job: _Job, rel: str, reason: str, size: int | None = None, mtime_ns: int | None = None) -> None:
+        if not _is_text(rel):
+            rel = rel.encode("utf-8", "backslashreplace").decode()
+        job.left[rel] = (reason, size, mtime_ns)
+        self.summary.left_out[reason] += 1
+
+    def _note(self, source_ref: str, prepared: Prepared) -> None:
+        self.summary.lines_withheld += prepared.lines_withheld
+        if prepared.warnings:
+            self.summary.warnings[source_ref] = prepared.warnings
+
+
+def _is_text(rel: str) -> bool:
+    """Can the name be stored? (A name that is not UTF-8 on disk can't.)"""
+    try:
+        rel.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_kept(path: str, job: _Job) -> bool:
+    """A known file below a folder, or itself, that could not be looked at just now keeps its last version."""
+    return any(
+        reason in TRANSIENT and (path == left or (left.endswith("/") and path.startswith(left)))
+        for left, (reason, _, _) in job.left.items()
+        if reason in TRANSIENT
+    )
+
+
+def _nested(root: RootRow, others: list[RootRow]) -> list[str]:
+    """What of this root belongs to another root inside it."""
+    mine = root.path.resolve()
+    inside: list[str] = []
+    for other in others:
+        path = other.path.resolve()
+        if other.only_file is not None and (path == mine or mine in path.parents):
+            inside.append((path / other.only_file).relative_to(mine).as_posix())
+        elif other.only_file is None and mine in path.parents:
+            inside.append(path.relative_to(mine).as_posix() + "/")
+    return inside
+
+
+def _reader_changed(known: Any) -> bool:
+    reader = reader_for(known["path_in_root"])
+    return reader is not None and (reader.name, reader.version) != (known["reader"], known["reader_version"])
+
+
+def _renamed_from(job: _Job, data_hash: str, rel: str) -> Any:
+    """The file that is gone and held these bytes; the one with the same file name first."""
+    same = [row for row in job.gone.values() if row["content_hash"] == data_hash]
+    if not same:
+        return None
+    name = rel.rpartition("/")[2]
+    row = min(same, key=lambda item: (item["path_in_root"].rpartition("/")[2] != name, item["path_in_root"]))
+    del job.gone[row["path_in_root"]]
+    return row
+
+
+def _git_state(job: _Job, rel: str, data: bytes) -> str | None:
+    if job.git is None or job.index is None:
+        return None
+    path = (job.root.path.resolve() / rel).relative_to(job.git.top).as_posix()
+    return job.index.state(path, data)

@@ -1,0 +1,2 @@
+-- Deleted terms are erased from the index's pages, not only marked (SQLite 3.42 and newer).
+INSERT INTO chunk_fts (chunk_fts, rank) VALUES ('secure-delete', 1);

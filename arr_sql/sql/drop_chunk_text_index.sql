@@ -1,0 +1,2 @@
+-- Remove the chunk index; it is derived and can be built again.
+DROP TABLE IF EXISTS chunk_fts;

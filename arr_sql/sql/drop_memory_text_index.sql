@@ -1,0 +1,2 @@
+-- Remove the memory index; it is derived and can be built again.
+DROP TABLE IF EXISTS memory_fts;

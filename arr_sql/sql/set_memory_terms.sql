@@ -1,0 +1,2 @@
+-- Note the lengths and the hash of a memory's terms as this analyser makes them.
+UPDATE memory SET n_terms = :n_terms, n_heading_terms = :n_heading_terms, terms_hash = :terms_hash WHERE id = :id;
