@@ -14,9 +14,7 @@ import codecs
 import re
 from dataclasses import dataclass
 
-from .legacy import guess_legacy
-
-MIN_CONFIDENCE = 0.5
+from .legacy import MIN_CONFIDENCE, guess_legacy
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -119,7 +117,8 @@ def _not_utf8(data: bytes) -> Decoded | Undecodable:
     if guess is None or guess.confidence < MIN_CONFIDENCE:
         likely = f"; {guess.encoding} is most likely, at {guess.confidence:.2f}" if guess else ""
         return Undecodable("unreadable", f"no encoding is certain enough{likely}")
-    return _done(guess.text, guess.encoding, guess.confidence)
+    warnings = (f"replaced_bytes: {guess.broken}",) if guess.broken else ()
+    return _done(guess.text, guess.encoding, guess.confidence, warnings)
 
 
 def _done(text: str, encoding: str, confidence: float, warnings: tuple[str, ...] = ()) -> Decoded:

@@ -15,10 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .legacy_letters import ACCENTS, COMMON_HAN, HANGUL, LETTERS, PUNCTUATION
+from .legacy_letters import ACCENTS, COMMON_HAN, HANGUL, LETTERS, PUNCTUATION, WORDS
 
 _SAMPLE_BYTES = 32_768
 _BROKEN_SHARE = 0.01
+MIN_CONFIDENCE = 0.5
+_LATIN = frozenset({"cp1250", "cp1252", "cp1254", "cp1257"})
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,14 @@ def guess_legacy(data: bytes) -> Guess | None:
         return None
     ranked.sort(reverse=True)
     score, _, encoding, text, total = ranked[0]
-    rival = max((item[0] for item in ranked[1:] if item[3] != text), default=-1.0)
-    confidence = _confidence(score, score - rival, total, len(text))
+    rival = next((item for item in ranked[1:] if item[3] != text), None)
+    margin = score - rival[0] if rival else 1.0
+    confidence = _confidence(score, margin, total)
     full = data.decode(encoding, "replace")
+    if rival and confidence < MIN_CONFIDENCE and score > 0.5 and {encoding, rival[2]} <= _LATIN:
+        # Two Latin code pages are as likely: keep the words they agree on instead of losing the file or inventing letters.
+        full, confidence = _agreed(full, data.decode(rival[2], "replace")), MIN_CONFIDENCE
+        return Guess(full, encoding, confidence, full.count("\ufffd"))
     broken = full.count("\ufffd")
     if broken > max(1, len(full) * _BROKEN_SHARE):
         confidence = 0.0
@@ -82,14 +89,16 @@ def _decode_sample(sample: bytes, encoding: str) -> str | None:
     return decoder.decode(sample, final=False)
 
 
-def _confidence(score: float, margin: float, total: int, length: int) -> float:
-    if score < 0.25:
-        return max(0.0, score)
-    seen = total / (total + 3)
-    value = 0.25 + 0.45 * min(1.0, score / 0.7) + 0.3 * min(1.0, max(0.0, margin) / 0.5) * seen
-    if total * 20 < length and score > 0.4:
-        value = max(value, 0.55)  # a few accents in a text that is ASCII otherwise: little can go wrong
-    return min(0.99, value)
+def _confidence(score: float, margin: float, total: int) -> float:
+    """Half of it is the distance to the best rival, and one character alone is worth half of many."""
+    fit = max(0.0, min(1.0, score / 0.7))
+    distance = min(1.0, max(0.0, margin) / 0.35)
+    return min(0.99, fit * (0.5 + 0.5 * distance) * total / (total + 1))
+
+
+def _agreed(text: str, rival: str) -> str:
+    """What two readings, byte for byte, have in common; U+FFFD where they differ."""
+    return "".join(ch if ch == other else "\ufffd" for ch, other in zip(text, rival, strict=True))
 
 
 @lru_cache(maxsize=4096)
@@ -131,56 +140,69 @@ def _cjk(language: str, encoding: str, first: int, last: int) -> Scorer:
 
 
 def _alphabet(language: str) -> Scorer:
-    """A script of its own (Cyrillic, Greek, Thai, ...) in a one-byte encoding."""
-    frequent, other = LETTERS[language]
-    letters = frozenset(frequent + other)
-    common = frozenset(frequent)
-    own = "".join(sorted(letters | {ch.upper() for ch in letters if len(ch.upper()) == 1}))
-    lower_upper = re.compile(f"[{''.join(sorted(letters))}](?=[{''.join(sorted(set(own) - letters)) or own[:1]}])")
+    """A script of its own (Cyrillic, Greek, Thai, ...) in a one-byte encoding. A letter's worth falls with its rank."""
+    ranked, rest = LETTERS[language]
+    worth = {ch: 0.3 for ch in rest}
+    worth.update({ch: 1.1 - 1.2 * rank / len(ranked) for rank, ch in enumerate(ranked)})
+    capitals = {ch.upper() for ch in worth if len(ch.upper()) == 1} - worth.keys()
+    own = "".join(sorted(worth.keys() | capitals))
+    inner_capital = re.compile(f"(?<=[{ranked}{rest}])[{''.join(sorted(capitals))}]") if capitals else None
     glued = re.compile(f"[{own}](?=[A-Za-z])|[A-Za-z](?=[{own}])")
-    cased = any(ch.upper() != ch for ch in letters)
+    alone = re.compile(f"(?<![{own}])[{own}](?![{own}])")
 
     def value(ch: str) -> float:
-        if ch in common:
-            return 1.0
-        if ch in letters:
-            return 0.4
-        if ch in own:
+        if ch in worth:
+            return worth[ch]
+        if ch in capitals:
             return 0.15
         return 0.3 if ch in PUNCTUATION else -1.0
 
     def score(text: str, counts: Counter[str], total: int) -> float:
         points = sum(value(ch) * number for ch, number in counts.items())
-        points -= len(glued.findall(text))
-        if cased:
-            points -= 2 * len(lower_upper.findall(text))
+        points -= len(glued.findall(text)) + 0.8 * len(alone.findall(text))
+        if inner_capital is not None:
+            points -= 2 * len(inner_capital.findall(text))
+        if language == "thai":
+            points -= 2 * len(_THAI_MARK_ALONE.findall(text))
         return points / total
 
     return score
 
 
-def _latin(language: str) -> Scorer:
-    """Accented letters among ASCII ones."""
-    letters = frozenset(ACCENTS[language])
+_THAI_MARK_ALONE = re.compile("(?<![\u0e01-\u0e2e\u0e31-\u0e3a\u0e47-\u0e4e])[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]")
+
+
+_ASCII_WORD = re.compile(r"\b[A-Za-z]+\b")
+
+
+def _latin(words: str, *languages: str) -> Scorer:
+    """Accented letters among ASCII ones. One language that has them all is worth more than several together, and the
+    common unaccented words around them break the tie between code pages whose letters are as likely."""
+    usual = WORDS[words]
+    alphabets = [frozenset(ACCENTS[language]) for language in languages]
+    together = frozenset().union(*alphabets)
     inside = re.compile(r"(?<=[^\W\d_])[^\w\s\x00-\x7f’‘·\xad](?=[^\W\d_])")
-    shouting = re.compile(r"(?<=[a-z])[^\x00-\x7f](?=[a-z])")
+    between = re.compile(r"(?<=[a-z])[^\x00-\x7f](?=[a-z])")
     runs = re.compile(r"[^\W\d_\x00-\x7f]{3,}")
 
-    def value(ch: str) -> float:
+    def value(ch: str, letters: frozenset[str]) -> float:
         if ch in letters:
-            return 0.8
+            return 0.9
         if ch in PUNCTUATION:
-            return 0.4
-        if ch.lower() in letters:
             return 0.5
+        if ch.lower() in letters:
+            return 0.7
         return -0.6 if ch.isalpha() else -0.3
 
     def score(text: str, counts: Counter[str], total: int) -> float:
-        points = sum(value(ch) * number for ch, number in counts.items())
-        points -= 1.5 * len(inside.findall(text))
-        points -= 1.5 * sum(match.isupper() for match in shouting.findall(text))
-        points -= 1.5 * sum(map(len, runs.findall(text)))
-        return points / total
+        points = max(sum(value(ch, letters) * n for ch, n in counts.items()) for letters in alphabets)
+        mixed = sum(value(ch, together) * n for ch, n in counts.items()) - 0.15 * total
+        faults = 1.5 * len(inside.findall(text))
+        faults += 1.5 * sum(match.isupper() for match in between.findall(text))
+        faults += 1.5 * sum(map(len, runs.findall(text)))
+        around = _ASCII_WORD.findall(text)
+        known = sum(word.lower() in usual for word in around) / max(10, len(around))
+        return (max(points, mixed) - faults) / total + min(0.3, known)
 
     return score
 
@@ -188,7 +210,7 @@ def _latin(language: str) -> Scorer:
 # On equal scores the earlier candidate wins.
 _CANDIDATES: tuple[tuple[str, Scorer], ...] = (
     ("gb18030", _cjk("zh", "gb2312", 0xB0, 0xD7)),
-    ("cp1252", _latin("west")),
+    ("cp1252", _latin("west", "fr", "de", "es", "pt", "it", "sv", "da", "nl", "ca", "ga", "is")),
     ("cp932", _cjk("ja", "cp932", 0x88, 0x97)),
     ("big5hkscs", _cjk("zh_hant", "big5", 0xA4, 0xC6)),
     ("cp949", _cjk("ko", "cp949", 0xB0, 0xC8)),
@@ -196,9 +218,9 @@ _CANDIDATES: tuple[tuple[str, Scorer], ...] = (
     ("cp1251", _alphabet("cyrillic")),
     ("koi8_r", _alphabet("cyrillic")),
     ("cp866", _alphabet("cyrillic")),
-    ("cp1250", _latin("central")),
-    ("cp1254", _latin("turkish")),
-    ("cp1257", _latin("baltic")),
+    ("cp1250", _latin("central", "pl", "cs", "sk", "hu", "ro", "hr")),
+    ("cp1254", _latin("turkish", "tr")),
+    ("cp1257", _latin("baltic", "lt", "lv", "et")),
     ("cp1253", _alphabet("greek")),
     ("cp874", _alphabet("thai")),
     ("cp1255", _alphabet("hebrew")),

@@ -20,7 +20,9 @@ class ByteReader:
 
     def damaged(self, what: str) -> ModelError:
         """The error to raise; ``what`` says what is wrong."""
-        return ModelError(f"Model file '{self._name}' is damaged: {what}. Install it again: `arr model install FILE.whl`.")
+        return ModelError(
+            f"Model file '{self._name}' is damaged: {what}. Install it again: `arr model install FILE.whl`."
+        )
 
     def slice(self, offset: int, length: int, what: str) -> memoryview:
         """``length`` bytes at ``offset``, without moving."""

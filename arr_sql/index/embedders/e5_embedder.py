@@ -18,12 +18,13 @@ from arr_sql.index.embedders.e5_file import E5_SHA256, E5File, open_e5_file
 from arr_sql.index.embedders.e5_tokenizer import NORMALISER, E5Tokenizer
 from arr_sql.index.embedders.e5_weights import E5Weights
 from arr_sql.index.embedders.language_shift import LanguageShift, unit
+from arr_sql.index.embedders.numpy_threads import workers
 from arr_sql.index.embedders.protocol import EmbedderSpec, check_vector, checked_texts, is_blank
 
 if TYPE_CHECKING:
     from arr_sql.index.embedders.e5_weights import Floats
 
-E5_MODEL_ID = "multilingual-e5-small-q4"
+
 E5_DIMENSION = 384
 
 #: Windows of one text that are read; what follows is not embedded, so that one huge text cannot stop a run.
@@ -46,7 +47,7 @@ class E5Embedder:
     def __init__(self, file: E5File, engine: Engine | None = None) -> None:
         """``engine`` None means the NumPy engine. Raises ModelError when the file is damaged."""
         self._tokenizer = E5Tokenizer(file)
-        self._engine: Engine = engine or E5Engine(E5Weights(file))
+        self._engine: Engine = engine or E5Engine(E5Weights(file), workers())
         self._shift = LanguageShift(file.shape.hidden)
         self._window = file.shape.positions - 2
         self.spec = EmbedderSpec(

@@ -5,12 +5,14 @@ tokens (Wang et al. 2024, arXiv:2402.05672). Windows are sorted by length and ru
 most 512 tokens: larger ones fall out of the processor's cache, and nothing is padded, so a window's vector does not
 depend on its neighbours beyond float32 rounding (``tests/index/test_e5_engine.py``: 1e-6).
 
-The engine holds no state that changes, so threads may share it and a forked child may use it.
+The engine holds no state that changes, so threads may share it and a forked child may use it. It can spread
+micro-batches over threads of its own; ``numpy_threads`` says how many.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from math import sqrt
 from typing import TYPE_CHECKING
@@ -31,10 +33,11 @@ Window = Sequence[int]
 
 
 class E5Engine:
-    """Runs windows through the network."""
+    """Runs windows through the network, on ``workers`` threads."""
 
-    def __init__(self, weights: E5Weights) -> None:
+    def __init__(self, weights: E5Weights, workers: int = 1) -> None:
         self._weights = weights
+        self._workers = workers
 
     def window_means(self, windows: Sequence[Window]) -> Floats:
         """The mean over tokens of the last layer, for each window: (len(windows), hidden), not normalised.
@@ -42,9 +45,19 @@ class E5Engine:
         Values that are not finite can only come from damaged weights; they are passed on for the caller to refuse.
         """
         means = np.empty((len(windows), self._weights.shape.hidden), np.float32)
-        with np.errstate(all="ignore"):
-            for batch in micro_batches([len(window) for window in windows]):
+        batches = list(micro_batches([len(window) for window in windows]))
+
+        def run(batch: list[int]) -> None:
+            with np.errstate(all="ignore"):
                 means[batch] = self._forward([windows[index] for index in batch])
+
+        if self._workers == 1 or len(batches) == 1:
+            for batch in batches:
+                run(batch)
+        else:
+            with ThreadPoolExecutor(min(self._workers, len(batches)), "arr-embed") as pool:
+                for _ in pool.map(run, batches):
+                    pass
         return means
 
     def _forward(self, windows: Sequence[Window]) -> Floats:
@@ -96,7 +109,7 @@ def _equal_runs(windows: Sequence[Window]) -> Iterator[tuple[int, int, int]]:
 
 
 def _apply(linear: Linear, rows: Floats) -> Floats:
-    result = rows @ linear.weight.T
+    result: Floats = rows @ linear.weight
     result += linear.bias
     return result
 

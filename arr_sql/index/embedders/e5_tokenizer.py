@@ -12,6 +12,7 @@ so vectors do not change with the Python version, and what is newer is in the mo
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator
 from unicodedata import ucd_3_2_0
 
@@ -53,7 +54,7 @@ class E5Tokenizer:
         scores = np.frombuffer(file.vocabulary.scores, "<f4")
         if not bool(np.isfinite(scores).all()):
             raise ModelError(f"Model file '{file.path}' is damaged: a piece score is not a finite number.")
-        self._scores: list[float] = scores.tolist()
+        self._scores = array("f", scores.tolist())
         self._unknown_score = min(self._scores) - _UNKNOWN_PENALTY
         # NUL is not in the model's map: it goes the way of the other control characters.
         self._replacements: dict[int, str] = {0: "", **file.replacements}

@@ -49,7 +49,7 @@ class LanguageShift:
         english = np.asarray(data["en"], dtype=np.float32)
         chinese = np.asarray(data["zh"], dtype=np.float32)
         if english.shape != (dimension,) or chinese.shape != (dimension,):
-            raise ModelError(f"language_centroids.json has no vectors of {dimension} components; install arr_sql again.")
+            raise ModelError(f"language_centroids.json has no vectors of {dimension} components; reinstall arr_sql.")
         digest = hashlib.sha256(english.astype("<f4").tobytes() + chinese.astype("<f4").tobytes()).hexdigest()
         self.description = f"language-shift {data['revision']}, centroids {digest[:16]}, half mean removed"
         """For the spec: the kind of shift, its revision and the hash of the constants."""

@@ -1,0 +1,119 @@
+"""What a channel is, what it answers, and the register of those that a plan may name.
+
+A channel holds a reader or a rooted folder and nothing else, and ends each call in exactly one state. A fault is never
+an empty list. What a channel was when it was registered is remembered: one that turns out to be something else later
+is refused by the router.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from arr_sql.core.research_models import ScopeKey
+from arr_sql.core.router_models import ChannelState, ReasonCode
+from arr_sql.errors import StateError
+
+UNSAFE_WORDS = frozenset({"remote", "websearch", "shell", "command", "write", "exec"})
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
+
+
+@dataclass(frozen=True)
+class FileRef:
+    """Where a hit's text can be checked on disk, and the hash the file had when it was read."""
+
+    root_id: int
+    path_in_root: str
+    content_hash: str
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One answer of one channel. ``rank`` counts from 1; ``score`` is finite, higher is better."""
+
+    chunk_id: str
+    scope: ScopeKey
+    rank: int
+    score: float
+    source_ref: str
+    locator: str
+    content: str
+    content_hash: str
+    heading: str
+    created_at: str
+    file: FileRef | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ChannelAnswer:
+    """The end of one call. ``candidate_count`` is how many matched before the cut at k; ``detail`` holds only codes and numbers."""
+
+    state: ChannelState
+    hits: tuple[Hit, ...] = ()
+    candidate_count: int = 0
+    code: ReasonCode | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Channel(Protocol):
+    """A source of evidence that a plan may name."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def provider(self) -> str: ...
+    @property
+    def read_only(self) -> bool: ...
+
+    def retrieve(self, query: str, scope: ScopeKey, k: int, deadline: float) -> ChannelAnswer:
+        """At most ``k`` hits of ``scope``, best first, before ``deadline`` (a ``time.monotonic()`` value)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A channel and what it said of itself when it was registered."""
+
+    channel: Channel
+    name: str
+    provider: str
+    read_only: bool
+
+
+def has_unsafe_word(text: str) -> bool:
+    """Does a name or provider hold one of the words of an action or a remote service, as a whole word?"""
+    return not UNSAFE_WORDS.isdisjoint(re.split(r"[^a-z0-9]+", re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text).lower()))
+
+
+class Catalog:
+    """Channels by name. Registration is refused for a second one of a name and for one that admission would refuse."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Registration] = {}
+
+    def register(self, channel: Channel) -> None:
+        """Raises StateError with the reason when the channel may not be registered."""
+        name, provider, read_only = channel.name, channel.provider, channel.read_only
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise StateError("A channel's name is lower-case letters, digits and hyphens, at most 64.")
+        if name in self._by_name:
+            raise StateError(f"A channel named '{name}' is registered already.")
+        if read_only is not True:
+            raise StateError(f"Channel '{name}' does not state exactly that it is read-only.")
+        if not isinstance(provider, str) or has_unsafe_word(name) or has_unsafe_word(provider):
+            raise StateError(f"Channel '{name}' has a name or provider that admission refuses.")
+        self._by_name[name] = Registration(channel, name, provider, read_only)
+
+    def get(self, name: str) -> Registration | None:
+        """The registration of ``name``, or None."""
+        return self._by_name.get(name)
+
+    def __iter__(self) -> Iterator[Registration]:
+        return iter(self._by_name.values())
+
+    def names(self) -> tuple[str, ...]:
+        """All names in order of registration."""
+        return tuple(self._by_name)

@@ -1,0 +1,30 @@
+"""From a row of a search statement to a :class:`Hit`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from arr_sql.core.canonical import significant
+from arr_sql.core.research_models import ScopeKey
+from arr_sql.retrieval.catalog import FileRef, Hit
+
+
+def chunk_hit(row: Any, scope: ScopeKey, rank: int, score: float, extra: Mapping[str, Any] | None = None) -> Hit:
+    """The hit for a chunk row (the columns that all search_* statements over chunks share)."""
+    metadata = {"title": row["title"], "heading": row["heading"], "kind": row["kind"], "reader": row["reader"],
+                "start_line": row["start_line"], "end_line": row["end_line"]}  # fmt: skip
+    for name in ("git_commit", "git_state"):
+        if row[name] is not None:
+            metadata[name] = row[name]
+    return Hit(
+        chunk_id=row["chunk_id"], scope=scope, rank=rank, score=significant(score), source_ref=row["source_ref"],
+        locator=row["locator"], content=row["content"], content_hash=row["content_hash"], heading=row["heading"],
+        created_at=row["created_at"], file=FileRef(row["root_id"], row["path_in_root"], row["file_hash"]),
+        metadata={**metadata, **(extra or {})},
+    )  # fmt: skip
+
+
+def ranked(scored: list[tuple[float, str, Any]]) -> list[tuple[float, str, Any]]:
+    """Best first: by score at 12 significant digits, then by id, so that equal scores have one order everywhere."""
+    return sorted(((significant(score), chunk_id, row) for score, chunk_id, row in scored), key=lambda item: (-item[0], item[1]))
