@@ -1,0 +1,124 @@
+"""The command line ``arr``: parse, call the database, print, map errors to exit codes.
+
+Commands are imported when they are used, so that ``arr --help`` stays quick. Exit codes: 0 done, 1 error, 2 usage,
+3 with ``--strict`` when the answer is partial or degraded, 4 when the file is busy, 130 after Ctrl-C, 141 when the
+reader of a pipe went away.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+
+import click
+
+from arr_sql.cli._lazy import LazyGroup
+from arr_sql.errors import ArrError
+
+COMMANDS = {
+    "init": ("arr_sql.cli.project_commands:init", "Make this folder a project: write arr.toml and .arr/arr.db."),
+    "add": ("arr_sql.cli.source_commands:add", "Take in folders and files, then embed them."),
+    "sync": ("arr_sql.cli.source_commands:sync", "Bring the added folders up to date with the disk."),
+    "embed": ("arr_sql.cli.source_commands:embed", "Compute the vectors that are missing."),
+    "search": ("arr_sql.cli.search_commands:search", "Find evidence, with the account of how it was found."),
+    "plan": ("arr_sql.cli.search_commands:plan", "Show the plan for a query and the verdict on each call; run nothing."),
+    "show": ("arr_sql.cli.search_commands:show", "Show a past retrieval, a memory or a chunk."),
+    "memory": ("arr_sql.cli.memory_commands:memory", "Research memories: add, publish, list, show, revoke."),
+    "status": ("arr_sql.cli.project_commands:status", "Show what this scope holds and how each channel stands."),
+    "doctor": ("arr_sql.cli.project_commands:doctor", "Check this machine: Python, SQLite, model, file system."),
+    "scope": ("arr_sql.cli.project_commands:scope", "The scopes of the file."),
+    "db": ("arr_sql.cli.db_commands:db", "The database file: check, migrate, rebuild, schema, sql."),
+    "audit": ("arr_sql.cli.audit_commands:audit", "The audit log: list and verify."),
+    "model": ("arr_sql.cli.model_commands:model", "Embedding models: list, install, add."),
+    "demo": ("arr_sql.cli.demo_command:demo", "Index a sample project and answer six questions."),
+    "completion": ("arr_sql.cli.project_commands:completion", "Print the shell completion script."),
+}
+
+
+@click.group(cls=LazyGroup, lazy_commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="arr-sql", prog_name="arr")
+def arr() -> None:
+    """Research memory and evidence retrieval in one SQLite file per project.
+
+    \b
+    Start here:
+      arr demo                     see it work on a sample project
+      arr init && arr add .        index your own folder
+      arr search "your question"   ask
+    """
+
+
+def main() -> None:
+    """Entry point: never a traceback, always an exit code that means something."""
+    _prepare_streams()
+    code = 1
+    try:
+        code = arr.main(standalone_mode=False) or 0
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except click.ClickException as problem:
+        problem.show()
+        code = problem.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _say("Stopped. What was acknowledged is kept; run the command again to go on.")
+        code = 130
+    except ArrError as problem:
+        _report(problem)
+        code = problem.exit_code
+    except OSError as problem:
+        code = _os_error(problem)
+    except Exception as problem:  # noqa: BLE001  the last door: a fault of ours must not print a traceback at people
+        if os.environ.get("ARR_DEBUG"):
+            raise
+        _say(f"Error: internal fault ({type(problem).__name__}: {problem}). Set ARR_DEBUG=1 and run again to see where.")
+    _leave(code if isinstance(code, int) else 0)
+
+
+def _prepare_streams() -> None:
+    """Text that the console can't encode is escaped, never an error; a closed stdout is nowhere."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _report(problem: ArrError) -> None:
+    if "--json" in sys.argv[1:]:
+        import json
+
+        _say(json.dumps({"error": type(problem).__name__, "message": str(problem)}))
+    else:
+        _say(f"Error: {problem}")
+
+
+def _os_error(problem: OSError) -> int:
+    if problem.errno == errno.EPIPE or isinstance(problem, BrokenPipeError):
+        return 141  # the reader (`| head`) has seen enough
+    if problem.errno == errno.ENOSPC:
+        _say("Error: the output could not be written: no space left on the device. Part of it is lost.")
+    else:
+        _say(f"Error: {problem.strerror or problem}{f': {problem.filename}' if problem.filename else ''}.")
+    return 1
+
+
+def _say(text: str) -> None:
+    try:
+        click.echo(text, err=True)
+    except OSError:
+        pass
+
+
+def _leave(code: int) -> None:
+    """Exit without letting Python flush a broken stdout again (it would print a message of its own)."""
+    try:
+        sys.stdout.flush()
+    except OSError as problem:
+        if code == 0:
+            code = _os_error(problem)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(code)

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from arr_sql.core import analysis_terms as cut
 from arr_sql.core.analysis_fold import UNSPACED, fold, prepare
-from arr_sql.core.analysis_words import STOP_WORDS
+from arr_sql.core.analysis_words import STOP_CHARACTERS, STOP_WORDS
 
 __all__ = ["ANALYSER_VERSION", "Analysed", "analyse", "fold", "identifiers", "phrase_in", "query_terms"]
 
@@ -31,25 +31,19 @@ class Analysed:
     length: int
 
 
-# What each kind of term adds to a query's score, relative to a plain word.
+# What each kind of term adds to a query's score, relative to a plain word (docs/search.md has the measurements).
 _WEIGHT = {
     cut.WORD: 1.0,
-    cut.SURFACE: 0.3,
-    cut.WHOLE: 1.0,
+    cut.SURFACE: 0.2,
+    cut.WHOLE: 0.6,
     cut.PART: 0.5,
-    cut.PART_FORM: 0.15,
     cut.PAIR: 0.3,
     cut.MINOR: 0.1,
-    cut.CHARACTER: 0.2,
+    cut.CHARACTER: 0.4,
     cut.BIGRAM: 1.0,
 }
-_LENGTH_KINDS = frozenset({cut.WORD, cut.PART, cut.MINOR, cut.CHARACTER})
-
-
-@lru_cache(maxsize=32768)
-def _cached_index_terms(chunk: str) -> tuple[tuple[str, ...], int]:
-    pieces = cut.word_pieces(chunk)
-    return tuple(term for _, term in pieces), max(1, sum(kind in _LENGTH_KINDS for kind, _ in pieces))
+# The kinds that are words, not further views of a word.
+_COUNTED = frozenset({cut.WORD, cut.PART, cut.MINOR, cut.CHARACTER})
 
 
 def analyse(text: str) -> Analysed:
@@ -57,42 +51,49 @@ def analyse(text: str) -> Analysed:
     terms: list[str] = []
     length = 0
     for chunk in cut.chunks(prepare(text)):
-        if not chunk.isascii() and cut.is_unspaced(chunk):
+        if chunk.isascii() or not cut.is_unspaced(chunk):
+            more, words = _cached_terms(chunk) if len(chunk) <= cut.MAX_TERM else _terms(chunk)
+            terms += more
+            length += words
+        else:
             pieces = cut.unspaced_pieces(chunk)
             terms += [term for _, term in pieces]
             length += (len(pieces) + 1) // 2
-        else:
-            more, words = _cached_index_terms(chunk) if len(chunk) <= cut.MAX_TERM else _index_terms(chunk)
-            terms += more
-            length += words
     return Analysed(tuple(terms), length)
 
 
-def _index_terms(chunk: str) -> tuple[tuple[str, ...], int]:
-    return _cached_index_terms.__wrapped__(chunk)
+def _terms(chunk: str) -> tuple[tuple[str, ...], int]:
+    pieces = cut.word_pieces(chunk)
+    return tuple(term for _, term in pieces), sum(kind in _COUNTED for kind, _ in pieces) or bool(pieces)
+
+
+_cached_terms = lru_cache(maxsize=32768)(_terms)
 
 
 def query_terms(text: str) -> dict[str, float]:
-    """Return the terms that ``text`` asks for, each with its weight; little words only where nothing else remains."""
-    kept: dict[str, float] = {}
+    """Return the terms that ``text`` asks for, each with its weight; little words only where nothing else remains.
+
+    A word that is repeated weighs as often as it is written. A little word in capitals among small letters is meant
+    (``OR gate``, ``do NOT delete``) and stays.
+    """
+    wanted: dict[str, float] = {}
     little: dict[str, float] = {}
     prepared = prepare(text)
-    shouted = prepared.upper() == prepared
+    shouted = prepared == prepared.upper()
     for chunk in cut.chunks(prepared):
-        if not chunk.isascii() and cut.is_unspaced(chunk):
+        if chunk.isascii() or not cut.is_unspaced(chunk):
+            meant = not shouted and len(chunk) > 1 and chunk.isupper()
+            is_little = not meant and fold(cut.without_endings(chunk)) in STOP_WORDS
+            for kind, term in cut.word_pieces(chunk):
+                if kind != cut.EXTRA:
+                    into = little if is_little or (term in STOP_WORDS and not meant) else wanted
+                    into[term] = into.get(term, 0.0) + _WEIGHT[kind]
+        else:
             pieces = cut.unspaced_pieces(chunk)
-            lone = len(pieces) == 1
             for kind, term in pieces:
-                weight = 1.0 if lone else _WEIGHT[kind]
-                kept[term] = max(kept.get(term, 0.0), weight)
-            continue
-        into = kept
-        if fold(chunk) in STOP_WORDS and (shouted or len(chunk) < 2 or not chunk.isupper()):
-            into = little
-        for kind, term in cut.word_pieces(chunk):
-            if kind != cut.EXTRA:
-                into[term] = max(into.get(term, 0.0), _WEIGHT[kind])
-    return kept or little
+                into = little if term in STOP_CHARACTERS else wanted
+                into[term] = into.get(term, 0.0) + (1.0 if len(pieces) == 1 else _WEIGHT[kind])
+    return wanted or little
 
 
 _SPACES = re.compile(r"\s+")

@@ -54,6 +54,7 @@ _SHAPES = (
     r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])",  # Telegram bot
     r"eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,1000}",  # JWT
 )
+MASKED = re.compile(r"[xX*]{6}|\.\.\.")  # ghp_xxxxxxxx in a manual
 SHAPES = re.compile(_EDGE + "(?:" + "|".join(_SHAPES) + ")")
 
 USER_IN_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://([^\s/:@\"'<>`?#]{0,100}):([^\s/@\"'<>`]{1,200})@(?=[\w\[%${<])")
@@ -90,15 +91,25 @@ ASSIGNMENT = re.compile(
 NAME_BEFORE = re.compile(r"[\w.$-]{0,64}\Z")
 
 # A name that ends in one of these is about a secret, it does not hold one.
-_ABOUT = frozenset(
-    """count counts counter length len size limit max min num number type types kind name names id ids uri url urls path paths
-    file files filename dir directory folder field fields label header headers expiry expires expiration ttl age lifetime regex
-    pattern policy method methods mode provider class cls format prompt hint placeholder model embedding embeddings index idx
-    position pos start end offset status state version algorithm alg scheme strategy required enabled handler endpoint scope
-    scopes error errors message msg reset column hash hashed digest fingerprint checksum usage budget ratio rate cost price
-    list set map dict func function callback re rx input""".split()
-)
-_PASSWORD_WORDS = frozenset(("password", "passwords", "passwd", "pwd", "pass", "passphrase", "passcode", "pword", "passw"))
+_ABOUT = frozenset((
+    "count", "counts", "counter", "length", "len", "size", "limit", "max", "min", "num", "number", "type", "types",
+    "kind", "name", "names", "id", "ids", "uri", "url", "urls", "path", "paths", "file", "files", "filename", "dir",
+    "directory", "folder", "field", "fields", "label", "header", "headers", "expiry", "expires", "expiration",
+    "ttl", "age", "lifetime", "regex", "pattern", "policy", "method", "methods", "mode", "provider", "class", "cls",
+    "format", "prompt", "hint", "placeholder", "model", "embedding", "embeddings", "index", "idx", "position",
+    "pos", "start", "end", "offset", "status", "state", "version", "algorithm", "alg", "scheme", "strategy",
+    "required", "enabled", "handler", "endpoint", "scope", "scopes", "error", "errors", "message", "msg", "reset",
+    "column", "hash", "hashed", "digest", "fingerprint", "checksum", "usage", "budget", "ratio", "rate", "cost",
+    "price", "list", "set", "map", "dict", "func", "function", "callback", "re", "rx", "input",
+))  # fmt: skip
+# Tokens that page, lock or repeat a request open nothing.
+_HARMLESS = frozenset((
+    "public", "next", "page", "pagination", "continuation", "lock", "change", "idempotency", "sync", "csrf", "eos",
+    "bos",
+))  # fmt: skip
+_PASSWORD_WORDS = frozenset((
+    "password", "passwords", "passwd", "pwd", "pass", "passphrase", "passcode", "pword", "passw",
+))  # fmt: skip
 _TOKEN_WORDS = frozenset(
     ("secret", "secrets", "token", "tokens", "apikey", "auth", "authorization", "credential", "credentials")
 )
@@ -119,7 +130,7 @@ def name_strength(name: str) -> Strength | None:
     words = [word.lower() for word in _WORD.findall(name)]
     while words and words[-1].isdigit():
         words.pop()
-    if not words or words[-1] in _ABOUT or "public" in words:
+    if not words or words[-1] in _ABOUT or not _HARMLESS.isdisjoint(words):
         return None
     strength: Strength | None = None
     for place, word in enumerate(words):
@@ -156,7 +167,7 @@ _REFERENCE = re.compile(
     r"(?i)\A(?:https?|ftp|file|vault|op|arn|urn|env|secret|ssm|keyring|ref|s3)[:/]|\A[.~]{0,2}/|\A[A-Z]:\\"
     r"|\.(?:py|js|ts|json|ya?ml|toml|txt|md|pem|key|crt|html?|css|env|ini|cfg|conf|xml|sh|go|rs|java|php|rb|c|h)\Z"
 )
-_DOTTED = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$][\w$]*)*\??!?")
+_DOTTED = re.compile(r"[A-Za-z_$][\w$]*(?:(?:[?!]?\.|->|::)[A-Za-z_$][\w$]*)*\??!?")
 _CODE = re.compile(r"[()\[\]{}<>\\|`]")
 _LETTER = re.compile(r"[A-Za-z]")
 _DIGIT = re.compile(r"\d")
@@ -192,7 +203,9 @@ def is_secret_value(value: str, strength: Strength, *, quoted: bool) -> bool:
     digits = _DIGIT.search(value) is not None
     if strength == "token" and not digits and not _is_long_lowercase(value):
         return False
-    if " " in value or _REGEX.search(value) or _REFERENCE.search(value) or _HASH.search(value) or is_placeholder(value):
+    if " " in value or _REGEX.search(value) or _REFERENCE.search(value) or _HASH.search(value):
+        return False
+    if is_placeholder(value) and not (len(value) >= 32 and looks_random(value)):
         return False
     if looks_random(value):
         return True

@@ -26,21 +26,26 @@ from arr_sql.core import credential_shapes as shapes
 WITHHELD_LINE = "[line withheld: credential]"
 REDACTED = "[redacted]"
 
-_SENSITIVE_NAMES = frozenset(
-    """.netrc _netrc .npmrc .pypirc .pgpass pgpass.conf .my.cnf .mylogin.cnf .htpasswd .htdigest .git-credentials .dockercfg
-    .dockerconfigjson .s3cfg .boto .passwd-s3fs .rclone.conf rclone.conf .yarnrc .yarnrc.yml .cargo-credentials .vault-token .terraformrc terraform.rc
-    .envrc .env .flaskenv .credentials credentials credentials.json credentials.toml credentials.csv credentials.yaml credentials.yml
-    client_secret.json client_secrets.json secrets.json secrets.yaml secrets.yml secrets.toml secrets.env .secrets .secret
-    application_default_credentials.json serviceaccount.json service_account.json kubeconfig .kubeconfig
-    accesstokens.json azureprofile.json msal_token_cache.json shadow gshadow master.passwd
-    key3.db key4.db logins.json wallet.dat .bash_history .zsh_history .python_history .psql_history .mysql_history
-    .node_repl_history .lesshst""".split()
-)
+_SENSITIVE_NAMES = frozenset((
+    ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", "pgpass.conf", ".my.cnf", ".mylogin.cnf", ".htpasswd",
+    ".htdigest", ".git-credentials", ".dockercfg", ".dockerconfigjson", ".s3cfg", ".boto", ".passwd-s3fs",
+    ".rclone.conf", "rclone.conf", ".yarnrc", ".yarnrc.yml", ".cargo-credentials", ".vault-token", ".terraformrc",
+    "terraform.rc", ".envrc", ".env", ".flaskenv", ".credentials", "credentials", "credentials.json",
+    "credentials.toml", "credentials.csv", "credentials.yaml", "credentials.yml", "client_secret.json",
+    "client_secrets.json", "secrets.json", "secrets.yaml", "secrets.yml", "secrets.toml", "secrets.env", ".secrets",
+    ".secret", "application_default_credentials.json", "serviceaccount.json", "service_account.json", "kubeconfig",
+    ".kubeconfig", "accesstokens.json", "azureprofile.json", "msal_token_cache.json", "shadow", "gshadow",
+    "master.passwd", "key3.db", "key4.db", "logins.json", "wallet.dat", ".bash_history", ".zsh_history",
+    ".python_history", ".psql_history", ".mysql_history", ".node_repl_history", ".lesshst",
+))  # fmt: skip
 _SENSITIVE_SUFFIXES = (
-    ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".bks", ".kdbx", ".kdb", ".ppk", ".p8", ".pk8", ".pkcs12", ".ovpn",
-    ".tfstate", ".tfstate.backup", ".age-key", ".agekey", ".keytab", ".gpg-key", ".env",
+    ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".bks", ".kdbx", ".kdb", ".ppk", ".p8", ".pk8", ".pkcs12",
+    ".ovpn", ".tfstate", ".tfstate.backup", ".age-key", ".agekey", ".keytab", ".gpg-key", ".env",
 )  # fmt: skip
-_SENSITIVE_PREFIXES = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "client_secret_", "service-account", "service_account_", "secring.")
+_SENSITIVE_PREFIXES = (
+    "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "client_secret_", "service-account", "service_account_",
+    "secring.",
+)  # fmt: skip
 _ENV_TEMPLATES = (".example", ".sample", ".template", ".dist", ".tmpl", ".defaults")
 _SENSITIVE_IN = {
     ".docker": {"config.json"},
@@ -97,11 +102,11 @@ class Withheld:
 # expressions in credential_shapes, lower case; test_redaction.py checks that no shape lacks one.
 _HINTS = (
     "pass", "pwd", "pword", "secret", "token", "key", "auth", "credential", "密码", "密碼", "口令", "密钥", "金鑰", "令牌",
-    "://", "akia", "asia", "abia", "acca", "ltai", "akid", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-",
-    "glrt-", "glptt-", "glcbt-", "glsoat-", "glft-", "glimt-", "glagent-", "xox", "xapp-", "hooks.slack.com", "sk-", "sk_", "rk_",
-    "aiza", "ya29.", "gocspx-", "npm_", "pypi-", "rubygems_", "dckr_pat_", "hf_", "gsk", "r8", "nvapi", "pplx", "xai", "whsec_",
-    "sg.", "dop_v1_", "shpat_", "shpca_", "shppa_", "shpss_", "hvs.", "atatt3", ":aa", "eyj", "bearer", "identified", "curl",
-    "private key",
+    "://", "akia", "asia", "abia", "acca", "ltai", "akid", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
+    "glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glsoat-", "glft-", "glimt-", "glagent-", "xox", "xapp-",
+    "hooks.slack.com", "sk-", "sk_", "rk_", "aiza", "ya29.", "gocspx-", "npm_", "pypi-", "rubygems_", "dckr_pat_",
+    "hf_", "gsk", "r8", "nvapi", "pplx", "xai", "whsec_", "sg.", "dop_v1_", "shpat_", "shpca_", "shppa_", "shpss_",
+    "hvs.", "atatt3", ":aa", "eyj", "bearer", "identified", "curl", "private key",
 )  # fmt: skip
 
 
@@ -125,6 +130,18 @@ def withhold_lines(text: str) -> Withheld:
     for number in withheld:
         lines[number] = WITHHELD_LINE + ("\r" if lines[number].endswith("\r") else "")
     return Withheld("\n".join(lines), len(withheld), tuple(number + 1 for number in sorted(withheld)))
+
+
+def private_key_lines(text: str) -> frozenset[int]:
+    """Numbers (from 1) of the lines that belong to private keys, which no look at one line alone can tell."""
+    if "PRIVATE KEY" not in text:
+        return frozenset()
+    lines = text.split("\n")
+    found: set[int] = set()
+    for number, line in enumerate(lines):
+        if number not in found and "PRIVATE KEY" in line and shapes.PEM_BEGIN.search(line):
+            found.update(range(number, _pem_end(lines, number) + 1))
+    return frozenset(number + 1 for number in found)
 
 
 def redact(text: str) -> str:
@@ -179,7 +196,8 @@ def _merged(spans: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
 def _spans(line: str) -> Iterator[tuple[int, int]]:
     """Where credentials stand in one line. Lazy: the first one answers most questions."""
     for match in shapes.SHAPES.finditer(line):
-        yield match.span()
+        if not shapes.MASKED.search(match[0]):
+            yield match.span()
     if "PRIVATE KEY" in line:
         for match in shapes.PEM_BEGIN.finditer(line):
             end = shapes.PEM_END.search(line, match.end())
@@ -205,7 +223,7 @@ def _spans(line: str) -> Iterator[tuple[int, int]]:
     yield from _assigned(line)
 
 
-_BARE_VALUE = re.compile(r"[^\s\"'`,;，；。]{1,400}")
+_BARE_VALUE = re.compile(r"[^\s\"'`<,;，；。]{1,400}")
 _QUOTED_VALUE = {quote: re.compile(rf"(?:\\.|[^{quote}\\\n]){{0,400}}") for quote in "\"'`"}
 _ENV_NAME = re.compile(r"\s*(?:export\s+|set\s+|ENV\s+|-\s+|\$env:)?[A-Z][A-Z0-9_]*")
 
@@ -222,8 +240,8 @@ def _assigned(line: str) -> Iterator[tuple[int, int]]:
         before = shapes.NAME_BEFORE.search(line, max(0, match.start() - 64), match.start())
         name_start = before.start() if before else match.start()
         strength = shapes.name_strength(_name_of(line, name_start, match))
-        if strength is None:
-            continue
+        if strength is None or (match[0].endswith(":") and name_start and line[name_start - 1] == ":"):
+            continue  # the second case is the middle of an ARN or URN
         if opening:
             if "," in match[0] and not _is_pair(line, name_start, value.end()):
                 continue

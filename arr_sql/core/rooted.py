@@ -8,8 +8,7 @@ a time, never through a link. A file is looked at (``lstat``), opened without fo
 at again (``fstat``) and must be the same; after the read its size and times must not have moved. Comparing path
 *strings* is how a neighbour called ``kb-private`` slips past ``kb`` (CWE-22), so strings are never compared.
 
-Windows has no ``dir_fd`` and no ``O_NOFOLLOW``. There :class:`_PathFolder` does the same steps with ``lstat`` and a
-check of the resolved path; it is the one place that differs, and the tests run it on every system.
+How Windows differs is in ``core/folder_access.py`` alone; the tests run both ways on every system.
 
 Held by ``tests/core/test_rooted.py``.
 """
@@ -19,51 +18,34 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, NamedTuple, Protocol, get_args
 
+from arr_sql.core.folder_access import (
+    HAS_DESCRIPTORS,
+    OPEN_FOLDER,
+    REFUSAL_CODES,
+    WINDOWS,
+    DescriptorFolder,
+    Entry,
+    EntryKind,
+    Folder,
+    PathFolder,
+    RefusalCode,
+    Stop,
+    is_link,
+    stop_for,
+)
 from arr_sql.core.redaction import is_sensitive_folder, is_sensitive_name
 from arr_sql.errors import PathRefused, StateError
 
-RefusalCode = Literal[
-    "symlink",
-    "special_file",
-    "outside_root",
-    "sensitive_name",
-    "too_large",
-    "vanished",
-    "permission_denied",
-    "changed_while_reading",
-    "not_a_file",
-    "unreadable",
-]
-REFUSAL_CODES: tuple[str, ...] = get_args(RefusalCode)
-
-EntryKind = Literal["file", "folder", "symlink", "special", "vanished", "denied"]
+__all__ = ["REFUSAL_CODES", "Entry", "EntryKind", "FileInfo", "FileRead", "Refused", "RefusalCode", "Root"]
 
 ATTEMPTS = 3  # one read and two more when the file changes under it
 
-_WINDOWS = sys.platform == "win32"
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_OPEN_FILE = (
-    os.O_RDONLY
-    | _NOFOLLOW
-    | getattr(os, "O_NONBLOCK", 0)  # a FIFO that replaces the file in the meantime must not hang us
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-    | getattr(os, "O_NOINHERIT", 0)
-)
-_OPEN_FOLDER = _OPEN_FILE | getattr(os, "O_DIRECTORY", 0)
-_HAS_DESCRIPTORS = bool(
-    _NOFOLLOW and os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd and os.scandir in os.supports_fd
-)
-_LINK_TAGS = (0xA000000C, 0xA0000003)  # Windows: symbolic link, mount point (junction); other tags are plain files
 _DEVICE_NAMES = frozenset(
     ("con", "prn", "aux", "nul", "conin$", "conout$", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10)))
 )
@@ -97,143 +79,16 @@ class Refused:
     detail: str
 
 
-class Entry(NamedTuple):
-    """One name in a folder. ``size`` and ``mtime_ns`` are 0 for anything but a file."""
-
-    name: str
-    kind: EntryKind
-    size: int
-    mtime_ns: int
-
-
-class _Stop(Exception):
-    """Carries a refusal up to the public method, which turns it into a value."""
-
-    def __init__(self, code: RefusalCode, detail: str) -> None:
-        super().__init__(code)
-        self.code = code
-        self.detail = detail
-
-
-class _Folder(Protocol):
-    def lstat(self, name: str) -> os.stat_result: ...
-    def open_file(self, name: str) -> int: ...
-    def enter(self, name: str) -> _Folder: ...
-    def scan(self) -> list[Entry]: ...
-    def close(self) -> None: ...
-
-
-class _DescriptorFolder:
-    """An open directory descriptor. Renaming or replacing the path afterwards cannot redirect it."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-
-    def lstat(self, name: str) -> os.stat_result:
-        return os.stat(name, dir_fd=self._fd, follow_symlinks=False)
-
-    def open_file(self, name: str) -> int:
-        return os.open(name, _OPEN_FILE, dir_fd=self._fd)
-
-    def enter(self, name: str) -> _DescriptorFolder:
-        return _DescriptorFolder(os.open(name, _OPEN_FOLDER, dir_fd=self._fd))
-
-    def scan(self) -> list[Entry]:
-        with os.scandir(self._fd) as entries:
-            return [_entry(entry.name, entry) for entry in entries]
-
-    def close(self) -> None:
-        os.close(self._fd)
-
-
-class _PathFolder:
-    """The same steps where the system has no ``openat``: ``lstat`` first, and the resolved path must not move."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def _inside(self, name: str) -> str:
-        path = os.path.join(self._path, name)
-        if _is_link(os.lstat(path)):
-            raise _Stop("symlink", "is a link, and links are not followed")
-        if os.path.normcase(os.path.realpath(path)) != os.path.normcase(path):
-            raise _Stop("symlink", "is reached through a link or under another name")
-        return path
-
-    def lstat(self, name: str) -> os.stat_result:
-        return os.lstat(os.path.join(self._path, name))
-
-    def open_file(self, name: str) -> int:
-        return os.open(self._inside(name), _OPEN_FILE)
-
-    def enter(self, name: str) -> _PathFolder:
-        path = self._inside(name)
-        if not stat.S_ISDIR(os.lstat(path).st_mode):
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        return _PathFolder(path)
-
-    def scan(self) -> list[Entry]:
-        with os.scandir(self._path) as entries:
-            return [_entry(entry.name, entry) for entry in entries]
-
-    def close(self) -> None:
-        pass
-
-
-def _is_link(found: os.stat_result) -> bool:
-    return stat.S_ISLNK(found.st_mode) or getattr(found, "st_reparse_tag", 0) in _LINK_TAGS
-
-
-def _entry(name: str, entry: os.DirEntry[str]) -> Entry:
-    """Classify one directory entry; a file costs one ``lstat``, everything else none where the system says its type."""
-    try:
-        if entry.is_symlink():
-            return Entry(name, "symlink", 0, 0)
-        if _WINDOWS:
-            # The directory's own copy of size and time lags behind on Windows, and junctions hide behind is_dir().
-            found = os.lstat(entry.path)
-            if _is_link(found):
-                return Entry(name, "symlink", 0, 0)
-        if entry.is_dir(follow_symlinks=False):
-            return Entry(name, "folder", 0, 0)
-        if not _WINDOWS:
-            found = entry.stat(follow_symlinks=False)
-    except FileNotFoundError:
-        return Entry(name, "vanished", 0, 0)
-    except OSError:
-        return Entry(name, "denied", 0, 0)
-    if stat.S_ISREG(found.st_mode):
-        return Entry(name, "file", found.st_size, found.st_mtime_ns)
-    return Entry(name, "folder" if stat.S_ISDIR(found.st_mode) else "special", 0, 0)
-
-
-def _stop_for(error: OSError) -> _Stop:
-    """The refusal that an operating system error stands for."""
-    match error.errno:
-        case errno.ENOENT | errno.ENOTDIR | errno.ENAMETOOLONG | errno.ESTALE:
-            return _Stop("vanished", "there is no such file")
-        case errno.EACCES | errno.EPERM:
-            return _Stop("permission_denied", "may not be read by this user")
-        case errno.ELOOP:
-            return _Stop("symlink", "is a link, and links are not followed")
-        case errno.ENXIO | errno.EOPNOTSUPP:
-            return _Stop("special_file", "is a pipe, socket or device")
-        case errno.EISDIR:
-            return _Stop("not_a_file", "is a folder")
-        case number:
-            return _Stop("unreadable", f"the system refused: {errno.errorcode.get(number or 0, 'unknown error')}")
-
-
 def _parts(rel: str) -> list[str]:
-    """The components of ``rel``. Raises ``_Stop`` for anything that could name a place outside the root."""
-    outside = _Stop("outside_root", "is outside the trusted folders")
-    if "\0" in rel or rel.startswith("/") or (_WINDOWS and ("\\" in rel or ":" in rel)):
+    """The components of ``rel``. Raises ``Stop`` for anything that could name a place outside the root."""
+    outside = Stop("outside_root", "is outside the trusted folders")
+    if "\0" in rel or rel.startswith("/") or (WINDOWS and ("\\" in rel or ":" in rel)):
         raise outside
     parts = [part for part in rel.split("/") if part not in ("", ".")]
     if ".." in parts:
         raise outside
-    if _WINDOWS and any(part.split(".")[0].rstrip(" ").lower() in _DEVICE_NAMES for part in parts):
-        raise _Stop("special_file", "is the name of a device")
+    if WINDOWS and any(part.split(".")[0].rstrip(" ").lower() in _DEVICE_NAMES for part in parts):
+        raise Stop("special_file", "is the name of a device")
     return parts
 
 
@@ -245,29 +100,29 @@ class Root:
     ``by_descriptor=False`` selects the Windows way on any system.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, by_descriptor: bool = _HAS_DESCRIPTORS) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, by_descriptor: bool = HAS_DESCRIPTORS) -> None:
         given = os.fspath(path)
-        self._folder: _Folder | None = None
+        self._folder: Folder | None = None
         try:
             self.path = _resolve_parent(given)
             found = os.lstat(self.path)
-            if _is_link(found):
+            if is_link(found):
                 target = os.path.realpath(self.path)
                 raise PathRefused(f"'{given}' is a symbolic link. Name the folder it points to: {target}")
             if not stat.S_ISDIR(found.st_mode):
                 raise PathRefused(f"'{given}' is not a folder. Name a folder to trust.")
             if by_descriptor:
-                fd = os.open(self.path, _OPEN_FOLDER)
-                self._folder = _DescriptorFolder(fd)
+                fd = os.open(self.path, OPEN_FOLDER)
+                self._folder = DescriptorFolder(fd)
                 self._identity = os.fstat(fd)
             else:
                 os.scandir(self.path).close()
-                self._folder = _PathFolder(os.path.realpath(self.path))
-                self._identity = os.stat(self.path)
+                self._folder = PathFolder(os.path.realpath(self.path))
+                self._identity = self.path.stat()
         except (OSError, ValueError) as error:
             if isinstance(error, PathRefused):
                 raise
-            reason = _stop_for(error).detail if isinstance(error, OSError) else "the name is not valid"
+            reason = stop_for(error).detail if isinstance(error, OSError) else "the name is not valid"
             raise PathRefused(f"Cannot open the folder '{given}': {reason}.") from error
 
     def __repr__(self) -> str:
@@ -299,7 +154,7 @@ class Root:
         outside = Refused(given, "outside_root", "is outside the trusted folders")
         if "\0" in given:
             return outside
-        whole = Path(os.getcwd(), given)  # not resolved: a link below the root must stay visible as a link
+        whole = Path(Path.cwd(), given)  # not resolved: a link below the root must stay visible as a link
         for count in range(1, len(whole.parts) + 1):
             if not self._is_me(Path(*whole.parts[:count])):
                 continue
@@ -317,13 +172,13 @@ class Root:
 
     def _is_me(self, path: Path) -> bool:
         try:
-            return os.path.samestat(os.stat(path), self._identity)
+            return os.path.samestat(path.stat(), self._identity)
         except (OSError, ValueError):
             return False
 
     @contextmanager
-    def _parent(self, parts: list[str]) -> Iterator[_Folder]:
-        """Open the folder ``parts`` step by step. Raises ``_Stop``."""
+    def _parent(self, parts: list[str]) -> Iterator[Folder]:
+        """Open the folder ``parts`` step by step. Raises ``Stop``."""
         if self._folder is None:
             raise StateError("This Root is closed. Open the folder again.")
         current = self._folder
@@ -342,30 +197,30 @@ class Root:
                 current.close()
 
     @staticmethod
-    def _why_not(folder: _Folder, name: str, error: OSError) -> _Stop:
+    def _why_not(folder: Folder, name: str, error: OSError) -> Stop:
         """Systems disagree on the error for a link or pipe in place of a folder, so look at what is there."""
         if error.errno not in (errno.ENOTDIR, errno.ELOOP, getattr(errno, "EMLINK", -1)):
-            return _stop_for(error)
+            return stop_for(error)
         try:
             found = folder.lstat(name)
         except OSError as second:
-            return _stop_for(second)
-        if _is_link(found):
-            return _Stop("symlink", "is reached through a link, and links are not followed")
+            return stop_for(second)
+        if is_link(found):
+            return Stop("symlink", "is reached through a link, and links are not followed")
         if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
-            return _Stop("vanished", "there is no such file")
-        return _Stop("special_file", "is a pipe, socket or device")
+            return Stop("vanished", "there is no such file")
+        return Stop("special_file", "is a pipe, socket or device")
 
     def scan(self, rel: str = "") -> list[Entry] | Refused:
         """The names in the folder ``rel``, sorted, each with its kind. Sensitive names are listed like any other."""
         try:
             with self._parent(_parts(rel)) as folder:
                 return sorted(folder.scan())
-        except _Stop as stop:
+        except Stop as stop:
             return Refused(rel, stop.code, stop.detail)
         except OSError as error:
-            stop = _stop_for(error)
-            return Refused(rel, stop.code, stop.detail)
+            why = stop_for(error)
+            return Refused(rel, why.code, why.detail)
 
     def look(self, rel: str) -> FileInfo | Refused:
         """Size and modification time of a regular file, under the same rules as :meth:`read_file`."""
@@ -374,7 +229,7 @@ class Root:
             with self._parent(parts[:-1]) as folder:
                 found = self._regular(folder, parts[-1])
                 return FileInfo(rel, found.st_size, found.st_mtime_ns)
-        except _Stop as stop:
+        except Stop as stop:
             return Refused(rel, stop.code, stop.detail)
 
     def read_file(self, rel: str, limit: int) -> FileRead | Refused:
@@ -384,7 +239,7 @@ class Root:
         for _ in range(ATTEMPTS):
             try:
                 return self._read_once(rel, self._allowed(rel), limit)
-            except _Stop as stop:
+            except Stop as stop:
                 if stop.code != code:
                     return Refused(rel, stop.code, stop.detail)
         return Refused(rel, code, detail)
@@ -393,38 +248,38 @@ class Root:
     def _allowed(rel: str) -> list[str]:
         parts = _parts(rel)
         if not parts:
-            raise _Stop("not_a_file", "is a folder")
+            raise Stop("not_a_file", "is a folder")
         if is_sensitive_name("/".join(parts[-2:])) or any(is_sensitive_folder(part) for part in parts[:-1]):
-            raise _Stop("sensitive_name", "has a name that usually holds credentials, so it is not opened")
+            raise Stop("sensitive_name", "has a name that usually holds credentials, so it is not opened")
         return parts
 
     @staticmethod
-    def _regular(folder: _Folder, name: str) -> os.stat_result:
+    def _regular(folder: Folder, name: str) -> os.stat_result:
         try:
             found = folder.lstat(name)
         except (OSError, ValueError) as error:
-            raise (_stop_for(error) if isinstance(error, OSError) else _Stop("vanished", "no such file")) from None
-        if _is_link(found):
-            raise _Stop("symlink", "is a link, and links are not followed")
+            raise (stop_for(error) if isinstance(error, OSError) else Stop("vanished", "no such file")) from None
+        if is_link(found):
+            raise Stop("symlink", "is a link, and links are not followed")
         if stat.S_ISDIR(found.st_mode):
-            raise _Stop("not_a_file", "is a folder")
+            raise Stop("not_a_file", "is a folder")
         if not stat.S_ISREG(found.st_mode):
-            raise _Stop("special_file", "is a pipe, socket or device")
+            raise Stop("special_file", "is a pipe, socket or device")
         return found
 
     def _read_once(self, rel: str, parts: list[str], limit: int) -> FileRead:
         with self._parent(parts[:-1]) as folder:
             expected = self._regular(folder, parts[-1])
             if expected.st_size > limit:
-                raise _Stop("too_large", f"has {expected.st_size} bytes, the limit is {limit}")
+                raise Stop("too_large", f"has {expected.st_size} bytes, the limit is {limit}")
             try:
                 fd = folder.open_file(parts[-1])
             except OSError as error:
-                raise _stop_for(error) from None
+                raise stop_for(error) from None
         try:
             before = os.fstat(fd)
             if not stat.S_ISREG(before.st_mode) or not _same_file(expected, before):
-                raise _Stop("changed_while_reading", "was replaced")
+                raise Stop("changed_while_reading", "was replaced")
             pieces: list[bytes] = []
             left = limit + 1
             while left > 0 and (piece := os.read(fd, min(left, max(before.st_size + 1, 65536)))):
@@ -432,18 +287,18 @@ class Root:
                 left -= len(piece)
             after = os.fstat(fd)
         except OSError as error:
-            raise _stop_for(error) from None
+            raise stop_for(error) from None
         finally:
             os.close(fd)
         data = b"".join(pieces)
         if (len(data), before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or before.st_size != after.st_size:
-            raise _Stop("changed_while_reading", "changed")
+            raise Stop("changed_while_reading", "changed")
         return FileRead(rel, data, after.st_size, after.st_mtime_ns)
 
 
 def _same_file(one: os.stat_result, two: os.stat_result) -> bool:
     # Windows reports the device differently by path and by handle in some versions; the file index is enough there.
-    return one.st_ino == two.st_ino and (_WINDOWS or one.st_dev == two.st_dev)
+    return one.st_ino == two.st_ino and (WINDOWS or one.st_dev == two.st_dev)
 
 
 def _resolve_parent(given: str) -> Path:

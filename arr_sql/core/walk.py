@@ -80,8 +80,7 @@ def walk(
     """
     found = 0
     levels: list[_Level] = []
-    for row in _enter(root, under.strip("/"), ignore, (), levels, named=True):
-        yield row
+    yield from _enter(root, under.strip("/"), ignore, (), levels, named=True)
     while levels:
         level = levels[-1]
         entry = next(level.entries, None)

@@ -15,6 +15,7 @@ from typing import Literal
 from arr_sql.core.analysis import ANALYSER_VERSION, analyse
 from arr_sql.core.canonical import sha256_text
 from arr_sql.core.connection import Connection, sqlite3
+from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.statements import load
 
 TEXT_INDEX_VERSION = "1"
@@ -94,12 +95,35 @@ def remove_terms(
     )
 
 
+def note_current(connection: Connection, scope_id: int, content_revision: int) -> None:
+    """After a write that kept the index in step: it covers the scope up to ``content_revision``."""
+    for name in ("chunk_text", "memory_text"):
+        connection.execute(
+            load("set_scope_index"),
+            {"scope_id": scope_id, "name": name, "content_revision": content_revision, **_versions()},
+        )
+
+
+def stale_text_indexes(connection: Connection, scope: ScopeKey) -> frozenset[str]:
+    """Which of ``chunk_text`` and ``memory_text`` are behind this scope's content, or were made by other versions."""
+    rows = connection.execute(load("read_scope_indexes"), scope.bindings())
+    return frozenset(
+        row["name"]
+        for row in rows
+        if row["content_revision"] < row["scope_content_revision"]
+        or (row["version"], row["analyser_version"]) != (TEXT_INDEX_VERSION, ANALYSER_VERSION)
+    )
+
+
+def _versions() -> dict[str, str]:
+    return {"version": TEXT_INDEX_VERSION, "analyser_version": ANALYSER_VERSION}
+
+
 def index_is_foreign(connection: Connection) -> bool:
     """True when the tables are missing or were made by another analyser or layout: rebuild before writing."""
     if not has_text_index(connection):
         return True
-    versions = {"version": TEXT_INDEX_VERSION, "analyser_version": ANALYSER_VERSION}
-    return connection.execute(load("read_foreign_index_version"), versions).fetchone() is not None
+    return connection.execute(load("read_foreign_index_version"), _versions()).fetchone() is not None
 
 
 def rebuild_text_index(connection: Connection, progress: Callable[[int], None] = lambda done: None) -> int:
@@ -123,6 +147,5 @@ def rebuild_text_index(connection: Connection, progress: Callable[[int], None] =
             add_terms(connection, table, row["id"], row["scope_id"], terms)
             done += 1
             progress(done)
-    versions = {"version": TEXT_INDEX_VERSION, "analyser_version": ANALYSER_VERSION}
-    connection.execute(load("set_all_scope_indexes"), versions)
+    connection.execute(load("set_all_scope_indexes"), _versions())
     return done

@@ -22,7 +22,9 @@ CHUNKER_VERSION = "1"
 TARGET_CHARS = 1200
 MAX_CHARS = 2400
 
-_WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+")
+_WIDE = re.compile(
+    r"[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+"
+)
 _VISIBLE = re.compile("[^\\s\u00ad\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
 _SENTENCE = re.compile(r"[.!?;:]['\")\]]*\s|[。！？；…]+[”’」』）]*")
 _SPACE = re.compile(r"\s+|[,，、]")
@@ -104,7 +106,7 @@ def _joins(group: list[Piece], piece: Piece, small: bool, stub: bool) -> bool:
 
 
 def _parent(piece: Piece) -> str:
-    return piece.name.rpartition(".")[0]
+    return "" if piece.kind == "config" else piece.name.rpartition(".")[0]
 
 
 def _label(group: list[Piece]) -> tuple[str, str, str]:
@@ -224,7 +226,7 @@ def _whole(line: str, start: int, end: int) -> int:
 def _glued(before: str, after: str) -> bool:
     return (
         unicodedata.combining(after) != 0
-        or unicodedata.category(after) in {"Mn", "Mc", "Me", "Cf", "Sk"} and not after.isascii()
+        or (not after.isascii() and unicodedata.category(after) in {"Mn", "Mc", "Me", "Cf", "Sk"})
         or before == "\u200d"
         or "\u1160" <= after <= "\u11ff"
         or ("\U0001f1e6" <= after <= "\U0001f1ff" and "\U0001f1e6" <= before <= "\U0001f1ff")

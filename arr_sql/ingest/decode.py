@@ -1,11 +1,12 @@
 """Bytes to text, or a reason why not. Never mojibake: text that can't be told with confidence is ``unreadable``.
 
-Order: byte-order marks; binary by its first bytes; strict UTF-8; UTF-16 without a mark, by its NULs; binary by content;
-UTF-8 with a few broken bytes; then the national encodings (``legacy.py``), which need evidence from the language itself.
+Order: byte-order marks; binary by its first bytes; strict UTF-8; UTF-16 without a mark, by its NULs; binary by
+content; UTF-8 with a few broken bytes; then the national encodings (``legacy.py``), which need evidence from the
+language itself.
 
-Line ends become ``\\n`` so that line numbers equal those of ``grep -n``: CRLF is one line end, a lone CR stays inside its
-line, unless the file has no LF at all and several CRs (old Mac), where CR is the line end. NULs in text become one space
-for each run of them, because the words on both sides must be found and SQL must not stop there. Never raises.
+Line ends become ``\\n`` so that line numbers equal those of ``grep -n``: CRLF is one line end, a lone CR stays inside
+its line, unless the file has no LF at all and several CRs (old Mac), where CR is the line end. NULs in text become one
+space for each run of them, because the words on both sides must be found and SQL must not stop there. Never raises.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _MAGIC = (
-    b"\x89PNG", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"%PDF-", b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7zXZ",
-    b"7z\xbc\xaf", b"Rar!\x1a", b"\x28\xb5\x2f\xfd", b"\x7fELF", b"MZ\x90", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe",
-    b"SQLite format 3\0", b"\x93NUMPY", b"\x89HDF\r\n", b"\xd0\xcf\x11\xe0", b"OggS", b"fLaC", b"ID3", b"RIFF", b"wOFF", b"wOF2",
-    b"\0\0\1\0", b"\0asm", b"II*\0", b"MM\0*", b"PAR1", b"ARROW1", b"GGUF", b"!<arch>\n", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05",
+    b"\x89PNG", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"\0\0\1\0", b"RIFF", b"OggS", b"fLaC",
+    b"ID3", b"%PDF-", b"\xd0\xcf\x11\xe0", b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7zXZ",
+    b"7z\xbc\xaf", b"Rar!\x1a", b"\x28\xb5\x2f\xfd", b"!<arch>\n", b"\x7fELF",
+    b"MZ\x90", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe", b"\0asm", b"wOFF", b"wOF2", b"SQLite format 3\0", b"\x93NUMPY", b"\x89HDF\r\n", b"PAR1", b"ARROW1", b"GGUF",
+    b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05",
 )  # fmt: skip
 _CONTROL = bytes(set(range(32)) - {7, 8, 9, 10, 11, 12, 13, 27}) + b"\x7f"
 _NUL_RUN = re.compile(r"\0+")
@@ -175,6 +177,5 @@ def _control_share(text: str) -> float:
 def _odd_share(text: str) -> float:
     """Share of private, unassigned or replacement characters, and of non-characters."""
     sample = text[: 1 << 14]
-    return sum("\ue000" <= ch <= "\uf8ff" or ch >= "\ufff0" or not (ch.isprintable() or ch.isspace()) for ch in sample) / max(
-        1, len(sample)
-    )
+    odd = sum("\ue000" <= ch <= "\uf8ff" or ch >= "\ufff0" or not (ch.isprintable() or ch.isspace()) for ch in sample)
+    return odd / max(1, len(sample))

@@ -51,7 +51,7 @@ HANGUL = frozenset(
     "것명세실미위경소연오선우등했유화비치분모으중신무생학안음행내방식용진문물할때없개입력출파오류값열변설저름버호터트프"
     "않큰더작업확바결재종목록표찾령지원존삭편집창드워크메뉴복줄글검색페했던았었겠습와야까요네죠"
 )
-# Letters by falling frequency, then letters that only count as belonging to the script (lower case where there is case).
+# Letters by falling frequency, then letters that only count as belonging to the script (lower case if there is case).
 LETTERS = {
     "cyrillic": ("оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъё", "іїєґўѓќћђљњџјѕ"),
     "greek": ("αοιετσνηυρπκμλςωίόάέήύώδγθχφβξζψ", "ϊϋΐΰ"),
@@ -63,24 +63,28 @@ LETTERS = {
 ACCENTS = {
     "fr": "éèêëàâçùûôîïœæ", "de": "äöüß", "es": "áéíóúñüºª", "pt": "ãçáéíóúâêôõàüºª", "it": "àèéìòù", "sv": "åäöé",
     "da": "æøåé", "nl": "ëïéöüèê", "ca": "àèéíïòóúüç·", "ga": "áéíóú", "is": "áéíóúýðþæö", "pl": "ąćęłńóśźż",
-    "cs": "áčďéěíňóřšťúůýž", "sk": "áäčďéíľňóôšťúýž", "hu": "áéíóöőúüű", "ro": "ăâîşţ", "hr": "čćđšž", "tr": "çğıöşüâîİ",
-    "lt": "ąčęėįšųūž", "lv": "āčēģīķļņšūž", "et": "äõöüšž",
+    "cs": "áčďéěíňóřšťúůýž", "sk": "áäčďéíľňóôšťúýž", "hu": "áéíóöőúüű", "ro": "ăâîşţ", "hr": "čćđšž",
+    "tr": "çğıöşüâîİ", "lt": "ąčęėįšųūž", "lv": "āčēģīķļņšūž", "et": "äõöüšž",
 }  # fmt: skip
 PUNCTUATION = frozenset(
     "，。、；：？！“”‘’（）《》〈〉「」『』【】〔〕…—·～　・ー–„‚‹›•€£¥§©®™°±²³µ½¼¾«»¿¡×÷†‡\xa0№▪■□●○◎★☆→←↑↓％＋－＝／"
 )
 # Common words without accents, by code page.
+_WEST = (
+    "the of and to in is for that with de la le les des et un une du dans pour est que qui sur pas el los las en para"
+    " por con una no se del il di che per non da dei al der die das und ist nicht den mit von zu ein eine och att det"
+    " som av inte og er ikke til et har het een van niet op zijn ei ja on oli os do com um uma em na ou a i va els amb"
+    " dos ao nel sono y su es ne ce au"
+)
+_CENTRAL = (
+    "i w na z do nie jest to o po dla lub od jak pliku a v je se si s k pro nebo ne pri bol ako az nem hogy egy van"
+    " vagy nu cu este din la sau pentru care u za koji ili iz od in ni ki so da"
+)
+_TURKISH = "ve bir bu da de ile olarak dosya veya hata var yok ne mi gibi daha sonra kadar en"
+_BALTIC = "ir kad ne su yra tai jei iki nuo un no ar par uz ja vai kas pie on ei see kui et ega"
 WORDS = {
-    "west": frozenset(
-        "the of and to in is for that with de la le les des et un une du dans pour est que qui sur pas el los las en para por"
-        " con una no se del il di che per non da dei al der die das und ist nicht den mit von zu ein eine och att det som en"
-        " av och inte og er ikke til et har het een van niet op zijn ei ja on oli o os do com um uma em na ou a i va els amb"
-        " dos ao il nel sono y su es ne ce au il".split()
-    ),
-    "central": frozenset(
-        "i w na z do nie jest to o po dla lub od jak pliku a v je se si s k pro nebo ne pri bol ako az nem hogy egy van vagy"
-        " nu cu este din la sau pentru care u za koji ili ne iz od in ni je ki so da".split()
-    ),
-    "turkish": frozenset("ve bir bu da de ile olarak dosya veya hata var yok ne mi gibi daha sonra kadar en".split()),
-    "baltic": frozenset("ir kad ne su yra tai jei iki nuo un no ar par uz ja vai kas pie on ei ja see kui et ega".split()),
+    "west": frozenset(_WEST.split()),
+    "central": frozenset(_CENTRAL.split()),
+    "turkish": frozenset(_TURKISH.split()),
+    "baltic": frozenset(_BALTIC.split()),
 }

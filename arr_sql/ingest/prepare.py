@@ -11,6 +11,7 @@ from typing import Any
 from arr_sql.core.canonical import sha256_bytes, sha256_text
 from arr_sql.core.redaction import withhold_lines
 from arr_sql.index.text_index import Terms, terms_of
+from arr_sql.index.vector_index import embed_text
 from arr_sql.ingest.chunker import Chunk, chunk
 from arr_sql.ingest.decode import Undecodable, decode
 from arr_sql.ingest.readers import BytesReader, reader_for
@@ -51,11 +52,6 @@ class NotTaken:
     """A file that is left out, with a reason of the closed set in docs/sources.md."""
 
     reason: str
-
-
-def embed_text(heading: str, content: str) -> str:
-    """What is embedded for a chunk: its heading, then its content."""
-    return f"{heading}\n{content}" if heading else content
 
 
 def prepare(path: str, data: bytes, mtime_ns: int) -> Prepared | NotTaken:

@@ -12,21 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from arr_sql.core.canonical import canonical_json, sha256_json, sha256_text
+from arr_sql.core.canonical import canonical_json, sha256_text
 from arr_sql.core.clock import to_text
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import ScopeKey
+from arr_sql.core.row_hashes import chunks_hash, source_version_hash
 from arr_sql.core.statements import load
 from arr_sql.index.text_index import add_terms, remove_terms
 from arr_sql.ingest.prepare import Prepared, PreparedChunk
 from arr_sql.memory.audit_log import append_event
-
-VERSION_FIELDS = (
-    "source_id", "source_ref", "path_in_root", "content_hash", "size", "reader", "reader_version", "encoding",
-    "encoding_confidence", "title", "language", "metadata", "warnings", "lines_withheld", "git_commit", "git_state",
-    "n_chunks", "chunks_hash", "created_at", "added_revision",
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Writing:
@@ -47,16 +41,6 @@ class ChunkCounts:
 
     added: int
     retired: int
-
-
-def source_version_hash(row: Any) -> str:
-    """The hash by which the audit log vouches for one source version."""
-    return sha256_json({name: row[name] for name in VERSION_FIELDS})
-
-
-def chunks_hash(chunks: Sequence[tuple[str, str, int, int]]) -> str:
-    """Hash over [chunk_id, content_hash, start_line, end_line] of a version's chunks in order."""
-    return sha256_json([list(item) for item in chunks])
 
 
 def add_file(w: Writing, root_id: int, source_ref: str, prepared: Prepared, git_state: str | None) -> ChunkCounts:

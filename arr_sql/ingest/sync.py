@@ -15,7 +15,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from arr_sql.core.analysis import ANALYSER_VERSION
 from arr_sql.core.canonical import sha256_bytes
 from arr_sql.core.clock import utc_now
 from arr_sql.core.connection import Connection, write_transaction
@@ -26,7 +25,7 @@ from arr_sql.core.rooted import FileRead, Refused, Root
 from arr_sql.core.statements import load
 from arr_sql.core.walk import Found, LeftOut, walk
 from arr_sql.errors import PathRefused
-from arr_sql.index.text_index import TEXT_INDEX_VERSION, IndexDrift, rebuild_text_index
+from arr_sql.index.text_index import IndexDrift, note_current, rebuild_text_index
 from arr_sql.ingest.prepare import NotTaken, Prepared, prepare
 from arr_sql.ingest.readers import reader_for
 from arr_sql.ingest.roots import RootRow, is_other_branch
@@ -90,8 +89,11 @@ class Syncer:
         self._max_file_bytes, self._progress, self._clock = max_file_bytes, progress, clock
         self.summary = SyncSummary()
 
-    def sync(self, roots: list[RootRow]) -> SyncSummary:
-        """Sync each root in turn. A root that is not there keeps its sources and is named in the summary."""
+    def sync(self, roots: list[RootRow], known: list[RootRow]) -> SyncSummary:
+        """Sync each of ``roots`` in turn; ``known`` are all roots of the scope (one inside another keeps its files).
+
+        A root that is not there keeps its sources and is named in the summary.
+        """
         for root in roots:
             if is_other_branch(root, self._scope):
                 self.summary.roots_other_branch.append(str(root.path))
@@ -102,7 +104,7 @@ class Syncer:
                 self.summary.roots_missing.append(str(root.path))
                 continue
             with opened:
-                self._sync_root(opened, root, [other for other in roots if other.id != root.id])
+                self._sync_root(opened, root, [other for other in known if other.id != root.id])
         return self.summary
 
     # --- one root -----------------------------------------------------------------------------------------------
@@ -264,14 +266,7 @@ class Syncer:
             )  # fmt: skip
             for write in batch:
                 write(writing)
-            for name in ("chunk_text", "memory_text"):
-                connection.execute(
-                    load("set_scope_index"),
-                    {
-                        "scope_id": row.id, "name": name, "content_revision": row.content_revision,
-                        "version": TEXT_INDEX_VERSION, "analyser_version": ANALYSER_VERSION,
-                    },
-                )  # fmt: skip
+            note_current(connection, row.id, row.content_revision)
 
     def _finish(self, job: _Job) -> None:
         """Replace the list of what the walk left out, when it differs."""

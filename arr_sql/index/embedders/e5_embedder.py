@@ -18,14 +18,12 @@ from arr_sql.index.embedders.e5_file import E5_SHA256, E5File, open_e5_file
 from arr_sql.index.embedders.e5_tokenizer import NORMALISER, E5Tokenizer
 from arr_sql.index.embedders.e5_weights import E5Weights
 from arr_sql.index.embedders.language_shift import LanguageShift, unit
+from arr_sql.index.embedders.model_paths import E5_MODEL_ID
 from arr_sql.index.embedders.numpy_threads import workers
 from arr_sql.index.embedders.protocol import EmbedderSpec, check_vector, checked_texts, is_blank
 
 if TYPE_CHECKING:
     from arr_sql.index.embedders.e5_weights import Floats
-
-
-E5_DIMENSION = 384
 
 #: Windows of one text that are read; what follows is not embedded, so that one huge text cannot stop a run.
 MAX_WINDOWS = 64
@@ -46,8 +44,8 @@ class E5Embedder:
 
     def __init__(self, file: E5File, engine: Engine | None = None) -> None:
         """``engine`` None means the NumPy engine. Raises ModelError when the file is damaged."""
-        self._tokenizer = E5Tokenizer(file)
-        self._engine: Engine = engine or E5Engine(E5Weights(file), workers())
+        self.tokenizer = E5Tokenizer(file)
+        self.engine: Engine = engine or E5Engine(E5Weights(file), workers())
         self._shift = LanguageShift(file.shape.hidden)
         self._window = file.shape.positions - 2
         self.spec = EmbedderSpec(
@@ -81,11 +79,11 @@ class E5Embedder:
         owners: list[int] = []
         sizes: list[int] = []
         for owner, text in enumerate(texts):
-            for window in self._windows(prefix + text):
+            for window in self.windows(prefix + text):
                 windows.append(window)
                 owners.append(owner)
                 sizes.append(len(window) - 2)
-        means = self._engine.window_means(windows)
+        means = self.engine.window_means(windows)
         sums = np.zeros((len(texts), self.spec.dimension), np.float32)
         np.add.at(sums, owners, means * np.asarray(sizes, np.float32)[:, np.newaxis])
         return unit(sums)
@@ -103,9 +101,9 @@ class E5Embedder:
                 result[index] = blob
         return result
 
-    def _windows(self, text: str) -> list[list[int]]:
+    def windows(self, text: str) -> list[list[int]]:
         """Token windows of ``text`` with their special tokens; at least one."""
         longest = MAX_WINDOWS * self._window
-        ids = self._tokenizer.encode(text[: longest * _LONGEST_PIECE])[:longest]
-        bos, eos, size = self._tokenizer.bos, self._tokenizer.eos, self._window
+        ids = self.tokenizer.encode(text[: longest * _LONGEST_PIECE])[:longest]
+        bos, eos, size = self.tokenizer.bos, self.tokenizer.eos, self._window
         return [[bos, *ids[start : start + size], eos] for start in range(0, len(ids), size)]

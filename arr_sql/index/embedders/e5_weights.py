@@ -71,7 +71,7 @@ class E5Weights:
     def words(self, ids: list[int]) -> Floats:
         """Word vectors of ``ids``: (len(ids), hidden), from the 4-bit table."""
         rows = self._words[np.asarray(ids, dtype=np.intp)]
-        return _dequantise(rows).reshape(len(ids), self.shape.hidden)
+        return dequantise(rows).reshape(len(ids), self.shape.hidden)
 
     def _layer(self, index: int) -> Layer:
         hidden, wide, name = self.shape.hidden, self.shape.feed_forward, f"l{index}."
@@ -91,7 +91,7 @@ class E5Weights:
 
     def _linear(self, name: str, outputs: int, inputs: int) -> Linear:
         blocks = self._blocks(name + ".w", outputs, inputs)
-        weight = np.ascontiguousarray(_dequantise(blocks).reshape(outputs, inputs).T)
+        weight = np.ascontiguousarray(dequantise(blocks).reshape(outputs, inputs).T)
         return Linear(weight, self._floats(name + ".b", outputs))
 
     def _norm(self, name: str) -> Norm:
@@ -114,11 +114,13 @@ def block_scales(blocks: Bytes) -> Floats:
     return np.ascontiguousarray(blocks[..., :2]).view("<f2")[..., 0].astype(np.float32)
 
 
-def _dequantise(blocks: Bytes) -> Floats:
+def dequantise(blocks: Bytes) -> Floats:
     """Q4_0 blocks (..., 18) to float32 weights (..., 32): (nibble - 8) * scale, low nibbles first."""
     scales = block_scales(blocks)[..., np.newaxis]
     nibbles = blocks[..., 2:]
     weights = np.empty((*blocks.shape[:-1], 2, 16), np.float32)
-    np.multiply((nibbles & 15).view(np.int8) - _ZERO_POINT, scales, out=weights[..., 0, :])
-    np.multiply((nibbles >> 4).view(np.int8) - _ZERO_POINT, scales, out=weights[..., 1, :])
+    # A damaged scale may be infinite: the vectors are then NaN, which is refused, and nothing should warn before.
+    with np.errstate(all="ignore"):
+        np.multiply((nibbles & 15).view(np.int8) - _ZERO_POINT, scales, out=weights[..., 0, :])
+        np.multiply((nibbles >> 4).view(np.int8) - _ZERO_POINT, scales, out=weights[..., 1, :])
     return weights

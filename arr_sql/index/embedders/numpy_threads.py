@@ -25,7 +25,7 @@ _loaded_by_us = False
 def load_numpy() -> None:
     """Import NumPy, with one BLAS thread if nobody chose otherwise. Raises ModelError when it is not installed."""
     global _loaded_by_us
-    if "numpy" in sys.modules:
+    if sys.modules.get("numpy") is not None:
         return
     free_to_choose = not any(name in os.environ for name in _VARIABLES)
     if free_to_choose:

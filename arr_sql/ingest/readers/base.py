@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
-JSON: TypeAlias = "str | int | float | bool | None | list[JSON] | dict[str, JSON]"
+JSON: TypeAlias = "str | int | float | bool | list[JSON] | dict[str, JSON] | None"
 
 HEADING_SEPARATOR = " > "
 HEADING_PART_CHARS = 160
@@ -84,7 +84,7 @@ class TextReader:
     suffixes: frozenset[str] = frozenset()
     reads_bytes: bool = False
     # Whole file names, lower case, for files that are known by name and not by suffix.
-    file_names: ClassVar[frozenset[str]] = frozenset()
+    file_names: frozenset[str] = frozenset()
 
     def read(self, text: str, path: str) -> ReadResult:
         raise NotImplementedError
@@ -129,9 +129,7 @@ def cover(lines: list[str], cuts: Iterable[Cut], first: Cut | None = None) -> tu
             continue
         if blank:
             above = pieces.pop()
-            pieces.append(
-                Piece(above.text + "\n" + text, above.start_line, end, above.heading, above.kind, above.name)
-            )
+            pieces.append(Piece(above.text + "\n" + text, above.start_line, end, above.heading, above.kind, above.name))
             continue
         cut = at[start]
         pieces.append(Piece(text, start, end, cut.heading, cut.kind, cut.name))

@@ -1,8 +1,8 @@
 """BibTeX: one piece per entry, its raw text untouched, its title and authors decoded in the heading.
 
-Entries end where their braces balance, as BibTeX itself counts them. An entry that never closes ends where the next line
-begins with ``@word{`` and is reported, so one slip does not swallow the library. ``@string`` abbreviations and the month
-names are expanded in the heading; ``name`` is the cite key.
+Entries end where their braces balance, as BibTeX itself counts them. An entry that never closes ends where the next
+line begins with ``@word{`` and is reported, so one slip does not swallow the library. ``@string`` abbreviations and the
+month names are expanded in the heading; ``name`` is the cite key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ _BRACKET = re.compile(r"[{}()\"]")
 _FIELD = re.compile(r"\s*,?\s*(?P<name>[A-Za-z][\w:.+/-]*)\s*=\s*")
 _WORD = re.compile(r"[^\s,#{}\"=()]+")
 _KEY = re.compile(r"\s*(?P<key>[^\s,={}\"()]+)\s*(?:,|$)")
-_MONTHS = "January February March April May June July August September October November December".split()
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
 _FIELD_CHARS = 20_000
 _SHOWN = ("title", "author", "editor", "journal", "booktitle", "publisher", "month", "year", "date", "keywords")
 

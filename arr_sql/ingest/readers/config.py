@@ -14,6 +14,11 @@ _SECTION = re.compile(r"\[{1,2}\s*(?P<name>[^\]\n]{1,160}?)\s*\]{1,2}\s*(?:[#;].
 _YAML_KEY = re.compile(r"(?:- )?(?P<name>[^\s#:{}\[\],&*!|>%@`][^:\n]{0,120}?)\s*:(?:\s|$)")
 _PLAIN_KEY = re.compile(r"(?P<name>[A-Za-z_][\w.-]{0,80})\s*[=:]")
 _JSON_KEY = re.compile(r"(?P<indent>\s*)\"(?P<name>[^\"\\\n]{1,120})\"\s*:")
+_SUFFIXES = ".ini .cfg .conf .properties .cff .lock .service .webmanifest"
+_FILE_NAMES = (
+    ".gitignore .gitattributes .gitmodules .dockerignore .editorconfig .flake8 .pylintrc .arrignore .prettierrc"
+    " .babelrc .clang-format .clang-tidy pipfile codeowners"
+)
 _LANGUAGES = {".yml": "yaml", ".yaml": "yaml", ".toml": "toml", ".json": "json", ".jsonc": "json", ".json5": "json"}
 
 
@@ -21,13 +26,8 @@ class ConfigReader(TextReader):
     """YAML, TOML, JSON, INI and their relatives."""
 
     name = "config"
-    suffixes = frozenset(
-        {*_LANGUAGES, ".ini", ".cfg", ".conf", ".properties", ".cff", ".editorconfig", ".lock", ".service", ".webmanifest"}
-    )
-    file_names = frozenset(
-        ".gitignore .gitattributes .gitmodules .dockerignore .editorconfig .flake8 .pylintrc .arrignore .prettierrc"
-        " .babelrc .clang-format .clang-tidy pipfile codeowners".split()
-    )
+    suffixes = frozenset({*_LANGUAGES, *_SUFFIXES.split()})
+    file_names = frozenset(_FILE_NAMES.split())
 
     def read(self, text: str, path: str) -> ReadResult:
         lines = split_lines(text)
@@ -41,6 +41,7 @@ def _cuts(lines: list[str], language: str) -> list[Cut]:
         return _json_cuts(lines)
     cuts: list[Cut] = []
     lead: int | None = None
+    in_section = False  # keys of a section stay with it
     for index, line in enumerate(lines):
         if not line.strip():
             lead = None
@@ -51,7 +52,8 @@ def _cuts(lines: list[str], language: str) -> list[Cut]:
         match = None
         if not line[0].isspace():
             match = _SECTION.match(line) if language != "yaml" else _YAML_KEY.match(line[:200])
-            if match is None and language == "config" and not any(cut.kind == "config" for cut in cuts[-1:]):
+            in_section = in_section or (match is not None and language != "yaml")
+            if match is None and language != "yaml" and not in_section:
                 match = _PLAIN_KEY.match(line)
         if match:
             name = clip(match["name"].strip("\"'"))

@@ -1,8 +1,8 @@
 """The ``---`` block at the top of a Markdown file, read leniently: a slip in it never loses the file.
 
-``key: value`` lines, ``[a, b]`` lists and ``- item`` lines are understood; everything after the first colon of a line is
-the value, so ``title: Retrieval: a survey`` is a title. What isn't understood is left out and named in a warning. A block
-that is never closed, or that doesn't begin with a key, is body text.
+``key: value`` lines, ``[a, b]`` lists and ``- item`` lines are understood; everything after the first colon of a line
+is the value, so ``title: Retrieval: a survey`` is a title. What isn't understood is left out and named in a warning.
+A block that is never closed, or that doesn't begin with a key, is body text.
 """
 
 from __future__ import annotations

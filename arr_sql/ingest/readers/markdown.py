@@ -1,9 +1,9 @@
 """Markdown by its blocks: headings give the path, code fences are never headings, table rows are never cut.
 
-CommonMark's own rules decide what a block is (markdown-it-py, with tables). Text is always a slice of the file. A table
-or list too long for one chunk is cut between rows or items, and then the header row or the parent item is added to the
-heading of each part, as context and not as file content. Front matter gives title and metadata; math, footnotes and HTML
-stay as they are.
+CommonMark's own rules decide what a block is (markdown-it-py, with tables). Text is always a slice of the file. A
+table or list too long for one chunk is cut between rows or items, and then the header row or the parent item is added
+to the heading of each part, as context and not as file content. Front matter gives title and metadata; math, footnotes
+and HTML stay as they are.
 """
 
 from __future__ import annotations

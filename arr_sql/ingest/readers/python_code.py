@@ -42,7 +42,7 @@ def _parse(text: str) -> tuple[ast.Module | None, str]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # A lone carriage return would count as a line here but not in grep; a byte-order mark is no code.
-            return ast.parse(text.replace("\r", " ").replace("\ufeff", " ").replace("\f", " ")), ""
+            return ast.parse(text.removeprefix("\ufeff").replace("\r", " ")), ""
     except SyntaxError as error:
         return None, f"line {error.lineno}: {error.msg}"
     except (RecursionError, MemoryError):
@@ -54,8 +54,8 @@ def _parse(text: str) -> tuple[ast.Module | None, str]:
 def _pieces(tree: ast.Module, lines: list[str]) -> tuple[Piece, ...]:
     cuts: list[Cut] = []
     body = tree.body
-    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
-        cuts.append(Cut((body[0].end_lineno or 1) + 1, kind="code"))
+    if ast.get_docstring(tree, clean=False) is not None:
+        cuts += [Cut(1, kind="docstring"), Cut((body[0].end_lineno or 1) + 1, kind="code")]
     # Work list instead of recursion: (statements, name of the class around them, cut to return to).
     work: list[tuple[list[ast.stmt], str]] = [(body, "")]
     found: list[tuple[int, int, str, str]] = []  # first line, last line, name, kind
@@ -78,9 +78,9 @@ def _pieces(tree: ast.Module, lines: list[str]) -> tuple[Piece, ...]:
 
 def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
     """The statement lists of a compound statement that is no definition."""
-    blocks = [block for field in ("body", "orelse", "finalbody") if isinstance(block := getattr(node, field, None), list)]
-    blocks += [handler.body for handler in getattr(node, "handlers", [])]
-    return [*blocks, *(case.body for case in getattr(node, "cases", []))]
+    blocks: list[list[ast.stmt]] = [getattr(node, field, []) for field in ("body", "orelse", "finalbody")]
+    blocks += [part.body for field in ("handlers", "cases") for part in getattr(node, field, [])]
+    return blocks
 
 
 def _nested_cuts(found: list[tuple[int, int, str, str]], lines: list[str]) -> list[Cut]:

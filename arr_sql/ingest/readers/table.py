@@ -32,7 +32,7 @@ class TableReader(TextReader):
         heading = clip(" | ".join(columns), _HEADER_CHARS)
         cuts: list[Cut] = []
         size = _GROUP_CHARS
-        for start, end in zip(rows, [*rows[1:], len(lines)], strict=True):
+        for start, end in zip(rows, [*rows[1:], len(lines)], strict=False):  # no row: nothing to pair
             length = sum(map(len, lines[start:end]))
             if size + length > _GROUP_CHARS:
                 cuts.append(Cut(start + 1, heading, "rows"))

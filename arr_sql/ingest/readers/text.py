@@ -8,10 +8,14 @@ are grouped by twenty, with their continuation lines.
 from __future__ import annotations
 
 import re
-from typing import ClassVar
 
 from .base import STUB_KIND, Cut, ReadResult, TextReader, cover, join_heading, split_lines
 
+_SUFFIXES = ".txt .text .log .out .err .rst .tex .org .adoc .asciidoc .srt .vtt"
+_FILE_NAMES = (
+    "authors changelog changes citation contributing contributors copying copyright credits history install licence"
+    " license maintainers news notice readme thanks todo version"
+)
 _PYTHON_START = re.compile(r"(?P<lead>\s*).{0,200}?Traceback \(most recent call last\):")
 _AT_FRAME = re.compile(r"\s+at \S|\s+\.\.\. \d+ (?:more|common)|Caused by: ")
 _LINKS = ("During handling of the above exception", "The above exception was the direct cause")
@@ -24,13 +28,8 @@ class PlainTextReader(TextReader):
     """Paragraphs, log groups and tracebacks; in ``.rst`` files underlined titles give the headings."""
 
     name = "text"
-    suffixes = frozenset(
-        {".txt", ".text", ".log", ".out", ".err", ".rst", ".tex", ".org", ".adoc", ".asciidoc", ".srt", ".vtt"}
-    )
-    file_names: ClassVar[frozenset[str]] = frozenset(
-        "authors changelog changes citation contributing contributors copying copyright credits history install"
-        " licence license maintainers news notice readme thanks todo version".split()
-    )
+    suffixes = frozenset(_SUFFIXES.split())
+    file_names = frozenset(_FILE_NAMES.split())
 
     def read(self, text: str, path: str) -> ReadResult:
         lines = split_lines(text)
@@ -115,9 +114,10 @@ def _rst_cuts(lines: list[str]) -> tuple[list[Cut], str]:
         title = lines[index - 1]
         if match is None or not title.strip() or title[0].isspace() or len(lines[index].rstrip()) < len(title.rstrip()):
             continue
-        if _RST_UNDERLINE.match(title) or (index >= 2 and lines[index - 2].strip() and lines[index - 2] != lines[index]):
+        above = lines[index - 2] if index >= 2 else ""
+        over = above == lines[index]
+        if _RST_UNDERLINE.match(title) or (above.strip() and not over):
             continue
-        over = index >= 2 and lines[index - 2] == lines[index]
         style = match[1] * (2 if over else 1)
         if style not in styles:
             styles.append(style)

@@ -1,0 +1,149 @@
+"""What commands share: the options that choose project and scope, printing for people and for programs, progress."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from arr_sql.core.project import Project
+    from arr_sql.database import ResearchDatabase
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def project_options(command: F) -> F:
+    """Add ``--project``, ``--db``, ``--env`` and ``--branch``, and pass them on as one ``where``."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, project: Path, db: Path | None, env: str | None, branch: str | None, **kwargs: Any) -> Any:
+        return command(*args, where=Where(project, db, env, branch), **kwargs)
+
+    for option in (
+        click.option("--branch", metavar="NAME", help="Use this branch's scope instead of the one checked out."),
+        click.option("--env", metavar="NAME", help="Experiment environment (else ARR_ENV, else arr.toml)."),
+        click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="Database file (else arr.toml)."),
+        click.option(
+            "-C", "--project", type=click.Path(path_type=Path, file_okay=False), default=Path("."), show_default=True,
+            help="Folder of the project.",
+        ),
+    ):  # fmt: skip
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[return-value]
+
+
+class Where:
+    """Which project and scope a command is about."""
+
+    def __init__(self, project: Path, db: Path | None, env: str | None, branch: str | None) -> None:
+        self.folder, self.db, self.env, self.branch = project, db, env, branch
+
+    def find(self) -> Project:
+        """The project. Raises StoreMissing when there is none."""
+        from arr_sql.core.project import find_project
+
+        return find_project(self.folder, database=self.db, environment=self.env, branch=self.branch)
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[ResearchDatabase]:
+        """The project's database in its scope, closed at the end."""
+        from arr_sql.database import ResearchDatabase
+
+        with ResearchDatabase.of_project(self.find()) as database:
+            yield database
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+def console(*, err: bool = False) -> Console:
+    """A rich console: as wide as the terminal, 120 columns into a pipe or file."""
+    from rich.console import Console
+
+    stream = sys.stderr if err else sys.stdout
+    width = None if stream.isatty() else 120
+    return Console(file=stream, width=width, soft_wrap=False, highlight=False, emoji=False, markup=False)
+
+
+def print_json(value: Any) -> None:
+    """One JSON value. UTF-8 where the stream is UTF-8, else ASCII escapes: it parses to the same text everywhere."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
+    text = json.dumps(value, ensure_ascii=encoding != "utf8", indent=2, allow_nan=False)
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:  # half a character can't be written as UTF-8
+        text = json.dumps(value, ensure_ascii=True, indent=2, allow_nan=False)
+    click.echo(text)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A table for people."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title or None, title_justify="left", header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(visible("" if value is None else str(value))) for value in row))
+    console().print(table)
+
+
+def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
+    """Names and values, one a line."""
+    if title:
+        click.echo(title)
+    width = max((len(name) for name in pairs), default=0)
+    for name, value in pairs.items():
+        click.echo(f"  {name.ljust(width)}  {visible(str(value))}")
+
+
+def visible(text: str) -> str:
+    """``text`` with control characters (but newline and tab) escaped: evidence must not move a terminal's cursor."""
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c in "\n\t" or c.isprintable() or c == "\u3000" else f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" for c in text
+    )
+
+
+@contextlib.contextmanager
+def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr with a time estimate when that is a terminal; silent otherwise."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    with Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("left"), TimeRemainingColumn(), console=console(err=True), transient=True,
+    ) as progress:  # fmt: skip
+        task = progress.add_task(description, total=None)
+
+        def update(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total or None)
+
+        yield update
+
+
+def note(text: str) -> None:
+    """A remark for people on stderr, out of the way of output that a program reads."""
+    click.echo(text, err=True)

@@ -1,0 +1,133 @@
+"""``arr db check | migrate | rebuild | schema | sql``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arr_sql.cli._shared import Where, json_option, print_json, print_table, progress_bar, project_options
+
+
+@click.group()
+def db() -> None:
+    """The database file: check, migrate, rebuild, schema, sql."""
+
+
+@db.command()
+@project_options
+@json_option
+def check(where: Where, as_json: bool) -> None:
+    """Check the file: SQLite integrity, foreign keys, schema, FTS5, index = content, audit chain.
+
+    \b
+    Example:
+      arr db check
+    """
+    from arr_sql.memory.store_check import check_store
+
+    report = check_store(where.find().database)
+    if as_json:
+        print_json({"passed": report.passed, "findings": [vars(item) for item in report.findings]})
+    else:
+        print_table("", ["check", "result"], [[f.check, "ok" if f.passed else "; ".join(f.problems)] for f in report.findings])
+    if not report.passed:
+        raise click.exceptions.Exit(1)
+
+
+@db.command()
+@project_options
+def migrate(where: Where) -> None:
+    """Bring an older file to this program's schema. Safe to run twice, and from several processes.
+
+    \b
+    Example:
+      arr db migrate
+    """
+    from arr_sql.core.connection import open_writer, write_transaction
+    from arr_sql.core.migrations import migrate as apply
+    from arr_sql.index.text_index import index_is_foreign, rebuild_text_index
+
+    path = where.find().database
+    connection = open_writer(path)
+    try:
+        names = apply(connection, path)
+        with write_transaction(connection, path):
+            if index_is_foreign(connection):
+                rebuild_text_index(connection)
+    finally:
+        connection.close()
+    click.echo(f"Applied: {', '.join(names)}" if names else "Already up to date.")
+
+
+@db.command()
+@project_options
+def rebuild(where: Where) -> None:
+    """Make the text index anew from the content. Answers stay the same.
+
+    \b
+    Example:
+      arr db rebuild
+    """
+    with where.open() as database, progress_bar("Indexing") as update:
+        count = database.rebuild(lambda done: update(done, 0))
+    click.echo(f"Indexed {count} rows.")
+
+
+@db.command()
+@click.option("--generate", type=click.Path(path_type=Path, dir_okay=False), help="Write the schema to this file.")
+def schema(generate: Path | None) -> None:
+    """Print the schema that the migrations make.
+
+    \b
+    Example:
+      arr db schema
+    """
+    import tempfile
+
+    from arr_sql.core.connection import open_writer
+    from arr_sql.core.migrations import migrate as apply
+    from arr_sql.core.migrations import schema_text
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "fresh.db"
+        connection = open_writer(path, create=True)
+        try:
+            apply(connection, path)
+            text = schema_text(connection)
+        finally:
+            connection.close()
+    if generate is None:
+        click.echo(text, nl=False)
+    else:
+        generate.write_text(text, "utf-8", newline="\n")
+
+
+@db.command()
+@click.argument("statement")
+@project_options
+@json_option
+def sql(statement: str, where: Where, as_json: bool) -> None:
+    """Run one SELECT on a connection that can do nothing else.
+
+    \b
+    Example:
+      arr db sql "SELECT at, query, state FROM retrieval_trail LIMIT 3"
+    """
+    from arr_sql.core.connection import open_reader, sqlite3
+    from arr_sql.errors import InputError
+
+    reader = open_reader(where.find().database)
+    try:
+        cursor = reader.execute(statement)
+        columns = [item[0] for item in cursor.description or ()]
+        rows = [tuple(row) for row in cursor]
+    except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError) as error:
+        raise InputError(f"The statement was refused: {error}. Only a single SELECT is run; `arr db schema` shows the tables.") from None
+    finally:
+        reader.close()
+    shown = [[f"<{len(v)} bytes>" if isinstance(v, bytes) else v for v in row] for row in rows]
+    if as_json:
+        print_json([dict(zip(columns, row, strict=True)) for row in shown])
+    else:
+        print_table("", columns, shown)

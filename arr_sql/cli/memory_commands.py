@@ -1,0 +1,141 @@
+"""``arr memory add | publish | list | show | revoke``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from arr_sql.cli._shared import Where, json_option, print_json, print_table, project_options, visible
+
+KINDS = ["knowledge", "literature", "experiment", "workflow", "preference", "research_case"]
+STATUSES = ["candidate", "verified", "published", "deprecated", "conflict", "expired", "revoked"]
+
+
+@click.group()
+def memory() -> None:
+    """Research memories: what a person decided to keep. Only published ones are found by search."""
+
+
+@memory.command()
+@click.option("--title", required=True, help="One line.")
+@click.option("--content", help="The text; left out, it is read from standard input.")
+@click.option("--kind", type=click.Choice(KINDS), default="knowledge", show_default=True)
+@click.option("--source", "sources", multiple=True, metavar="REF", help="A source it rests on (repeatable).")
+@click.option("--confidence", type=click.FloatRange(0, 1), default=0.8, show_default=True)
+@click.option("--only-env", "environments", multiple=True, metavar="NAME", help="Holds only there (repeatable).")
+@click.option("--conflict-key", metavar="KEY", help="Of memories with one key only one is found.")
+@click.option("--expires", metavar="TIME", help="ISO time with zone, after which it is not found.")
+@click.option("--related", multiple=True, metavar="ID", help="A related memory of this scope (repeatable).")
+@click.option("--id", "memory_id", metavar="ID", help="Its id (else derived).")
+@project_options
+@json_option
+def add(
+    title: str, content: str | None, kind: str, sources: tuple[str, ...], confidence: float,
+    environments: tuple[str, ...], conflict_key: str | None, expires: str | None, related: tuple[str, ...],
+    memory_id: str | None, where: Where, as_json: bool,
+) -> None:  # fmt: skip
+    """Store a candidate. It is not found by search until someone publishes it.
+
+    \b
+    Example:
+      arr memory add --title "Warmup" --content "Use 2000 steps." --source notes/warmup.md
+    """
+    if content is None:
+        if sys.stdin.isatty():
+            raise click.UsageError("Give the text with --content, or pipe it in.")
+        content = click.get_text_stream("stdin", encoding="utf-8").read()
+    applicability = {"experiment_environments": list(environments)} if environments else {}
+    with where.open() as database:
+        made = database.add_memory(
+            title=title, content=content, kind=kind, source_refs=sources, confidence=confidence,
+            applicability=applicability, conflict_key=conflict_key, expires_at=expires, related_memory_ids=related,
+            memory_id=memory_id,
+        )  # fmt: skip
+    _print_one(made, as_json, f"Next: arr memory publish {made.memory_id}")
+
+
+@memory.command()
+@click.argument("memory_id")
+@click.option("--reason", default="", help="Why; needed when the memory names no source.")
+@project_options
+@json_option
+def publish(memory_id: str, reason: str, where: Where, as_json: bool) -> None:
+    """Let search find a memory. Recorded with your name.
+
+    \b
+    Example:
+      arr memory publish m0a1b2c3d4e5 --reason "measured twice"
+    """
+    with where.open() as database:
+        made = database.set_memory_status(memory_id, "published", reason)
+    _print_one(made, as_json, "")
+
+
+@memory.command()
+@click.argument("memory_id")
+@click.option("--reason", required=True, help="Why it no longer holds.")
+@project_options
+@json_option
+def revoke(memory_id: str, reason: str, where: Where, as_json: bool) -> None:
+    """Take a memory out of search for good. Its history stays.
+
+    \b
+    Example:
+      arr memory revoke m0a1b2c3d4e5 --reason "measured on the wrong split"
+    """
+    with where.open() as database:
+        made = database.set_memory_status(memory_id, "revoked", reason)
+    _print_one(made, as_json, "")
+
+
+@memory.command("list")
+@click.option("--status", type=click.Choice(STATUSES), help="Only of this status.")
+@project_options
+@json_option
+def list_(status: Any, where: Where, as_json: bool) -> None:
+    """List the memories of this scope, newest change first.
+
+    \b
+    Example:
+      arr memory list --status published
+    """
+    with where.open() as database:
+        found = database.memories(status)
+    if as_json:
+        print_json([item.model_dump(mode="json") for item in found])
+        return
+    rows = [[m.memory_id, m.status, m.kind, m.title, f"{m.confidence:g}", m.updated_at[:16]] for m in found]
+    print_table("", ["id", "status", "kind", "title", "confidence", "changed"], rows)
+
+
+@memory.command()
+@click.argument("memory_id")
+@project_options
+@json_option
+def show(memory_id: str, where: Where, as_json: bool) -> None:
+    """Show one memory.
+
+    \b
+    Example:
+      arr memory show m0a1b2c3d4e5
+    """
+    with where.open() as database:
+        found = database.memory(memory_id)
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    for name, value in found.model_dump(mode="json", exclude={"scope", "content"}).items():
+        if value not in (None, [], {}, ""):
+            click.echo(f"{name}: {visible(str(value))}")
+    click.echo(f"\n{visible(found.content)}")
+
+
+def _print_one(made: Any, as_json: bool, next_step: str) -> None:
+    if as_json:
+        print_json(made.model_dump(mode="json"))
+        return
+    click.echo(f"Memory {made.memory_id} is {made.status}: {visible(made.title)}")
+    if next_step:
+        click.echo(next_step)

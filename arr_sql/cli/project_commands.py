@@ -1,0 +1,191 @@
+"""``arr init | status | doctor | scope | completion``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from arr_sql.cli._shared import Where, json_option, note, print_json, print_pairs, print_table, project_options
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path("."))
+@click.option("--team", metavar="NAME", help="team_id (else your user name).")
+@click.option("--name", metavar="NAME", help="project_id (else the folder's name).")
+@click.option("--env", metavar="NAME", help="experiment_environment (else 'default').")
+@json_option
+def init(folder: Path, team: str | None, name: str | None, env: str | None, as_json: bool) -> None:
+    """Make FOLDER a project: write arr.toml and .arr/arr.db.
+
+    Run again it changes nothing that is there, and brings an older database file up to date.
+
+    \b
+    Example:
+      arr init --team vision --name lumen
+    """
+    from arr_sql.core.project import find_project
+    from arr_sql.core.settings import CONFIG_NAME, ProjectTable, settings_text
+    from arr_sql.database import ResearchDatabase
+    from arr_sql.errors import InputError
+    from arr_sql.memory.audit_log import current_actor
+
+    folder = folder.absolute()
+    if not folder.is_dir():
+        raise InputError(f"'{folder}' is not a folder. Make it first, or name another one.")
+    config = folder / CONFIG_NAME
+    is_new = not config.exists()
+    if is_new:
+        table = ProjectTable(
+            team_id=team or _as_name(current_actor()), project_id=name or _as_name(folder.name),
+            experiment_environment=env or "default",
+        )  # fmt: skip
+        config.write_text(settings_text(table), "utf-8", newline="\n")
+    elif team or name or env:
+        raise InputError(f"'{config}' exists already. Edit it to change the team, the name or the environment.")
+    project = find_project(folder)
+    own = project.database
+    own.parent.mkdir(parents=True, exist_ok=True)
+    if own.parent.name == ".arr" and not (own.parent / ".gitignore").exists():
+        (own.parent / ".gitignore").write_text("*\n", "utf-8")  # the file is yours, not the repository's
+    ResearchDatabase.create(own, project.scope, project_folder=project.folder).close()
+    if as_json:
+        print_json({"config": str(config), "database": str(own), "created": is_new,
+                    "scope": project.scope.model_dump(), "notes": list(project.notes)})  # fmt: skip
+        return
+    click.echo(f"{'Wrote' if is_new else 'Kept'} {config}\nDatabase {own}")
+    print_pairs("Scope:", project.scope.model_dump())
+    for text in project.notes:
+        note(f"Note: {text}")
+    click.echo("Next: arr add .")
+
+
+def _as_name(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()[:200] or "project"
+
+
+@click.command()
+@project_options
+@json_option
+def status(where: Where, as_json: bool) -> None:
+    """Show what this scope holds and how each channel stands.
+
+    \b
+    Example:
+      arr status --json
+    """
+    project = where.find()
+    with where.open() as database:
+        state = database.status()
+    if as_json:
+        print_json({**state, "notes": list(project.notes)})
+        return
+    print_pairs("Scope:", state["scope"])
+    held = {
+        "database": f"{state['database']} ({state['file_bytes'] / 1e6:.1f} MB)",
+        "sources": f"{state.get('sources', 0)} ({state.get('bytes', 0) / 1e6:.1f} MB), {state.get('chunks', 0)} chunks",
+        "memories": _counts(state["memories"]),
+        "left out": _counts(state["left_out"]),
+        "lines withheld": state.get("lines_withheld", 0),
+        "retrievals": state.get("retrievals", 0),
+        "audit events": state.get("events", 0),
+        "revision": state.get("revision", 0),
+    }
+    print_pairs("Holds:", held)
+    chunks = state.get("chunks", 0)
+    vectors = state["vectors"]
+    channels = {
+        "research-memory": "stale, run `arr db rebuild`" if "memory_text" in state["stale_indexes"] else "ready",
+        "bm25": "stale, run `arr db rebuild`" if "chunk_text" in state["stale_indexes"] else "ready",
+        "vector": "; ".join(f"{v['model']}: {v['embedded']} of {chunks}" for v in vectors) or f"not_indexed (0 of {chunks}), run `arr embed`",
+        "grep": _grep_state(state["roots"]),
+    }
+    print_pairs("Channels:", channels)
+    for root in state["roots"]:
+        state_text = "missing" if root["missing"] else "another branch is checked out" if root["other_branch"] else "here"
+        click.echo(f"  root  {root['path']}{'/' + root['file'] if root['file'] else ''}  ({state_text})")
+    for text in project.notes:
+        note(f"Note: {text}")
+    if not state["roots"]:
+        note("Nothing has been added to this scope. `arr add FOLDER` does; `arr scope list` shows the file's scopes.")
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{n} {name}" for name, n in sorted(counts.items())) or "none"
+
+
+def _grep_state(roots: list[dict[str, Any]]) -> str:
+    usable = [root for root in roots if not root["other_branch"] and not root["missing"]]
+    if not roots:
+        return "unavailable (no_roots), run `arr add FOLDER`"
+    return "ready" if len(usable) == len(roots) else f"{len(usable)} of {len(roots)} folders usable"
+
+
+@click.group()
+def scope() -> None:
+    """The scopes of the file."""
+
+
+@scope.command("list")
+@project_options
+@json_option
+def scope_list(where: Where, as_json: bool) -> None:
+    """List every scope of the file with what it holds.
+
+    \b
+    Example:
+      arr scope list
+    """
+    with where.open() as database:
+        rows = database.scopes()
+        mine = database.scope.values()
+    if as_json:
+        print_json(rows)
+        return
+    columns = ["", "team", "project", "repository", "branch", "environment", "sources", "chunks", "memories"]
+    table = [["*" if tuple(list(r.values())[:5]) == mine else "", *list(r.values())[:5], r["sources"], r["chunks"], r["memories"]] for r in rows]
+    print_table("Scopes (* = here)", columns, table)
+
+
+@click.command()
+@project_options
+@json_option
+def doctor(where: Where, as_json: bool) -> None:
+    """Check this machine: Python, SQLite, sqlite-vec, the model, the file system, the project.
+
+    \b
+    Example:
+      arr doctor
+    """
+    from arr_sql.cli._doctor import examine
+
+    findings = examine(where)
+    if as_json:
+        print_json([{"check": f.check, "state": f.state, "found": f.found, "next": f.next_step} for f in findings])
+    else:
+        print_table("", ["check", "state", "found"], [[f.check, f.state, f.found] for f in findings])
+        for finding in findings:
+            if finding.next_step:
+                click.echo(f"{finding.check}: {finding.next_step}")
+    if any(finding.state == "broken" for finding in findings):
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script for SHELL.
+
+    \b
+    Example:
+      arr completion bash >> ~/.bashrc
+    """
+    from click.shell_completion import get_completion_class
+
+    from arr_sql.cli import arr
+
+    made = get_completion_class(shell)
+    assert made is not None
+    click.echo(made(arr, {}, "arr", "_ARR_COMPLETE").source())

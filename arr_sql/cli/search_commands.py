@@ -1,0 +1,166 @@
+"""``arr search | plan | show``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from arr_sql.cli._shared import Where, console, json_option, note, print_json, print_table, project_options, visible
+
+
+@click.command()
+@click.argument("query")
+@click.option("-k", type=click.IntRange(1, 1000), help="How much evidence to return.  [default: 10]")
+@click.option("--plan", "plan_file", type=click.File("r", encoding="utf-8"), help="Run this plan (JSON) instead of the rules'.")
+@click.option("--full", is_flag=True, help="Print whole chunks instead of their best lines.")
+@click.option("--strict", is_flag=True, help="Exit with 3 when the answer is partial or degraded.")
+@project_options
+@json_option
+def search(query: str, k: int | None, plan_file: Any, full: bool, strict: bool, where: Where, as_json: bool) -> None:
+    """Find evidence for QUERY, with the account of how it was found.
+
+    \b
+    Example:
+      arr search "why did the warmup run diverge" -k 5
+    """
+    with where.open() as database:
+        result = database.search(query, k=k, plan=_read_plan(plan_file))
+        is_empty = not result.evidence and database.status().get("sources", 0) == 0
+    if as_json:
+        print_json(result.model_dump(mode="json"))
+    else:
+        print_result(query, result, full=full)
+        if is_empty:
+            note("Nothing has been added to this scope yet: `arr add FOLDER`. `arr scope list` shows the file's scopes.")
+    if strict and (result.partial or result.degradations):
+        raise click.exceptions.Exit(3)
+
+
+def _read_plan(plan_file: Any) -> Any:
+    if plan_file is None:
+        return None
+    try:
+        return json.load(plan_file)
+    except ValueError as error:
+        from arr_sql.errors import PlanInvalid
+
+        raise PlanInvalid(f"The plan file is not JSON: {error}.") from None
+
+
+def print_result(query: str, result: Any, *, full: bool = False) -> None:
+    """The answer for people: evidence, then what ran, then what was refused or weaker."""
+    from rich.text import Text
+
+    from arr_sql.core.router_models import REASON_TEXT
+    from arr_sql.retrieval.snippet import best_lines
+
+    out = console()
+    for number, item in enumerate(result.evidence, 1):
+        line = Text(f"{number:2d}. ")
+        line.append(visible(item.source_ref), style="bold cyan")
+        line.append(f"  {visible(item.locator)}", style="cyan")
+        style = {"fresh": "green", "changed": "yellow", "missing": "red"}.get(item.freshness, "dim")
+        line.append(f"  {item.freshness}", style=style)
+        out.print(line)
+        found_by = " ".join(dict.fromkeys(f"{rank.channel}#{rank.rank}" for rank in item.channels))
+        scores = "" if item.rerank_score is None else f"score {item.rerank_score:.3f}"
+        rrf = "" if item.rrf_score is None else f"rrf {item.rrf_score:.6f}"
+        out.print(Text(f"    {'  '.join(part for part in (found_by, scores, rrf) if part)}", style="dim"))
+        if losers := item.metadata.get("conflict_losers"):
+            out.print(Text(f"    wins over {', '.join(losers)} (same conflict key)", style="dim"))
+        lines = item.content.split("\n") if full else best_lines(item.content, query)[1]
+        for text in lines:
+            shown = visible(text)
+            out.print(Text("    " + (shown if full or len(shown) <= 200 else shown[:199] + "…")))
+    if not result.evidence:
+        words = {"nothing_found": "Nothing found.", "incomplete": "Nothing found, but not everything could be searched (below)."}
+        click.echo(words.get(result.state, result.state))
+    ran = "  ".join(f"{t.tool_name} {t.state}{f' {t.eligible_count}' if t.eligible_count else ''}" for t in result.traces)
+    out.print(Text(f"Channels: {ran}", style="dim"))
+    for degradation in result.degradations:
+        detail = ", ".join(f"{key} {value}" for key, value in degradation.detail.items())
+        name = f"{degradation.tool_name}: " if degradation.tool_name else ""
+        out.print(Text(f"Weaker:   {name}{degradation.code} ({detail or REASON_TEXT[degradation.code]})", style="yellow"))
+    for rejection in result.rejections:
+        out.print(Text(f"Refused:  {rejection.tool_name}: {rejection.code} x{rejection.count}", style="yellow"))
+    words = "partial" if result.partial else "complete"
+    out.print(Text(f"Retrieval {result.retrieval_id}: {result.state}, {words}. `arr show {result.retrieval_id}` shows it again.", style="dim"))
+
+
+@click.command()
+@click.argument("query")
+@click.option("--plan", "plan_file", type=click.File("r", encoding="utf-8"), help="Judge this plan (JSON) instead of the rules'.")
+@project_options
+@json_option
+def plan(query: str, plan_file: Any, where: Where, as_json: bool) -> None:
+    """Show the plan for QUERY and the verdict on each call. Runs nothing and writes nothing.
+
+    \b
+    Example:
+      arr plan "NCCL timeout"
+    """
+    with where.open() as database:
+        made, verdicts = database.plan(query, _read_plan(plan_file))
+    if as_json:
+        print_json(
+            {
+                "plan": made.model_dump(mode="json"),
+                "verdicts": [
+                    {"round": v.round_index, "tool": v.tool_name, "admitted": v.is_admitted, "code": v.code and str(v.code)}
+                    for v in verdicts
+                ],
+            }
+        )
+        return
+    rows = [[v.round_index + 1, v.tool_name, "admitted" if v.is_admitted else f"refused: {v.code}", v.query] for v in verdicts]
+    print_table(f"Plan ({made.reason or 'given'})", ["round", "channel", "verdict", "query"], rows)
+
+
+@click.command()
+@click.argument("item")
+@project_options
+@json_option
+def show(item: str, where: Where, as_json: bool) -> None:
+    """Show a past retrieval (r...), a memory (memory:ID) or a chunk (c...).
+
+    \b
+    Example:
+      arr show r1-0a1b2c3d
+    """
+    with where.open() as database:
+        if item.startswith("memory:"):
+            value: dict[str, Any] = database.memory(item.removeprefix("memory:")).model_dump(mode="json")
+        elif item.startswith("c") and len(item) == 21:
+            value = database.chunk(item)
+        else:
+            value = database.retrievals(item)[0]
+    if as_json:
+        print_json(value)
+    elif "record_hash" in value:
+        _print_record(value)
+    else:
+        content = value.pop("content")
+        for name, part in value.items():
+            click.echo(f"{name}: {visible(part if isinstance(part, str) else json.dumps(part, ensure_ascii=False))}")
+        click.echo(f"\n{visible(content)}")
+
+
+def _print_record(record: dict[str, Any]) -> None:
+    click.echo(f"Retrieval {record['retrieval_id']} at {record['at']} by {record['actor']}")
+    click.echo(f"Query: {visible(record['query'] or '(kept as hash ' + record['query_hash'][:16] + '...)')}")
+    words = "partial" if record["partial"] else "complete"
+    click.echo(f"State: {record['state']}, {words}; scope revision {record['scope_revision']}; {record['duration_ms']:.0f} ms")
+    rows = [
+        [item["rank"], item["source_ref"], item["locator"], item["freshness"],
+         " ".join(f"{c['channel']}#{c['rank']}" for c in item["channels"]), item["rerank_score"], item["rerank_reason"]]
+        for item in record["evidence"]
+    ]  # fmt: skip
+    print_table("Evidence", ["rank", "source", "locator", "then", "found by", "score", "parts of the score"], rows)
+    traces = [[t["round_index"] + 1, t["tool_name"], t["state"], t["candidate_count"], t["eligible_count"], t["duration_ms"], t["reason"]]
+              for t in record["traces"]]  # fmt: skip
+    print_table("Channels", ["round", "channel", "state", "matched", "returned", "ms", "reason"], traces)
+    for name in ("rejections", "degradations"):
+        for item in record[name]:
+            click.echo(f"{name[:-1]}: {item['tool_name']} {item['code']} {json.dumps(item.get('detail') or {})}")

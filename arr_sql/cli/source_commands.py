@@ -1,0 +1,159 @@
+"""``arr add | sync | embed``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from arr_sql.cli._shared import Where, json_option, note, print_json, progress_bar, project_options
+
+if TYPE_CHECKING:
+    from arr_sql.database import ResearchDatabase
+    from arr_sql.ingest.sync import SyncSummary
+
+MAX_NAMED = 20
+REASONS = {
+    "ignored": "ignored by .gitignore or .arrignore",
+    "vendored_or_tool_folder": "folders of tools and vendored code",
+    "symlink": "symbolic links",
+    "special_file": "pipes, sockets, devices",
+    "sensitive_name": "names of secrets (never opened)",
+    "permission_denied": "not readable by you",
+    "too_large": "larger than the limit",
+    "vanished": "gone while looking",
+    "unreadable": "unknown encoding or read error",
+    "binary": "binary",
+    "unknown_format": "no reader for this kind of file",
+    "changed_while_reading": "changed while being read (next sync)",
+    "not_a_file": "not a file",
+    "name_not_utf8": "names that are not UTF-8",
+    "limit_reached": "beyond a limit of the walk",
+}
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--no-embed", is_flag=True, help="Leave the vectors for a later `arr embed`.")
+@project_options
+@json_option
+def add(paths: tuple[Path, ...], no_embed: bool, where: Where, as_json: bool) -> None:
+    """Take in folders and files, then embed them.
+
+    Text is searchable as soon as it is stored; vectors follow, and may be stopped with Ctrl-C and resumed with
+    `arr embed`.
+
+    \b
+    Example:
+      arr add notes papers/README.md
+    """
+    with where.open() as database:
+        results = []
+        for path in paths:
+            with progress_bar(f"Reading {path.name or path}", quiet=as_json) as update:
+                results.append(database.add(path, lambda phase, done, total: update(done, total)))
+        embedded = None if no_embed else _embed(database, as_json)
+    _print(results, embedded, as_json, next_step="arr search \"your question\"")
+
+
+@click.command()
+@click.option("--no-embed", is_flag=True, help="Leave the vectors for a later `arr embed`.")
+@project_options
+@json_option
+def sync(no_embed: bool, where: Where, as_json: bool) -> None:
+    """Bring the added folders up to date with the disk: new, edited, renamed and deleted files.
+
+    \b
+    Example:
+      arr sync
+    """
+    with where.open() as database:
+        with progress_bar("Looking for changes", quiet=as_json) as update:
+            results = [database.sync(lambda phase, done, total: update(done, total))]
+        embedded = None if no_embed else _embed(database, as_json)
+    _print(results, embedded, as_json)
+
+
+@click.command()
+@click.option("--rebuild", is_flag=True, help="Replace the vectors of another model once this one's are complete.")
+@project_options
+@json_option
+def embed(rebuild: bool, where: Where, as_json: bool) -> None:
+    """Compute the vectors that are missing. Stop with Ctrl-C at any time; what is done is kept.
+
+    \b
+    Example:
+      arr embed
+    """
+    with where.open() as database, progress_bar("Embedding", quiet=as_json) as update:
+        done = database.embed(rebuild=rebuild, progress=update)
+    if as_json:
+        print_json(vars(done))
+    else:
+        click.echo(_embedded_text(vars(done)))
+
+
+def _embed(database: ResearchDatabase, as_json: bool) -> dict[str, Any] | None:
+    from arr_sql.errors import ModelError
+
+    try:
+        with progress_bar("Embedding (Ctrl-C is safe)", quiet=as_json) as update:
+            return vars(database.embed(progress=update))
+    except ModelError as error:
+        note(f"No vectors: {error}\nText, memory and grep search work without them.")
+        return None
+    except KeyboardInterrupt:
+        note("Stopped embedding. Text is searchable; `arr embed` goes on where this stopped.")
+        return None
+
+
+def _embedded_text(done: dict[str, Any]) -> str:
+    text = f"Vectors ({done['model_id']}): {done['embedded']} computed, {done['reused']} reused, {done['missing']} missing."
+    return text + (" Other models' vectors were retired." if done["retired_models"] else "")
+
+
+def _print(results: list[SyncSummary], embedded: dict[str, Any] | None, as_json: bool, next_step: str = "") -> None:
+    if as_json:
+        print_json({"syncs": [_as_values(item) for item in results], "vectors": embedded})
+        return
+    for item in results:
+        _print_summary(item)
+    if embedded is not None:
+        click.echo(_embedded_text(embedded))
+    if next_step:
+        click.echo(f"Next: {next_step}")
+
+
+def _as_values(item: SyncSummary) -> dict[str, Any]:
+    return {**vars(item), "left_out": dict(item.left_out), "warnings": {key: list(value) for key, value in item.warnings.items()}}
+
+
+def _print_summary(item: SyncSummary) -> None:
+    parts = [
+        f"{len(item.added)} added", f"{len(item.changed)} changed", f"{len(item.renamed)} renamed",
+        f"{len(item.removed)} removed", f"{len(item.touched)} touched", f"{item.unchanged} unchanged",
+    ]  # fmt: skip
+    click.echo("Files: " + ", ".join(parts) + f". Chunks: +{item.chunks_added} -{item.chunks_retired}.")
+    if len(item.added) + len(item.changed) + len(item.renamed) + len(item.removed) + len(item.touched) <= MAX_NAMED:
+        for sign, names in (("+", item.added), ("~", item.changed), ("-", item.removed), ("=", item.touched)):
+            for name in names:
+                click.echo(f"  {sign} {name}")
+        for old, new in item.renamed:
+            click.echo(f"  > {old} -> {new}")
+    if item.left_out:
+        click.echo("Left out:")
+        for reason, count in item.left_out.most_common():
+            click.echo(f"  {count:6d}  {reason}: {REASONS.get(reason, reason)}")
+    if item.lines_withheld:
+        click.echo(f"Withheld: {item.lines_withheld} lines that hold credentials.")
+    for name, warnings in list(item.warnings.items())[:MAX_NAMED]:
+        click.echo(f"  warning: {name}: {'; '.join(warnings)}")
+    if len(item.warnings) > MAX_NAMED:
+        click.echo(f"  ... and warnings about {len(item.warnings) - MAX_NAMED} more files (--json lists all)")
+    for path in item.roots_missing:
+        note(f"Not there now, kept as it was: {path}")
+    for path in item.roots_other_branch:
+        note(f"Not synced: {path} has another branch or repository than this scope. Check it out, or drop --branch.")
+    if item.index_rebuilt:
+        note("The text index was built anew: it had been made by another analyser.")

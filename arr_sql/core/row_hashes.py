@@ -1,0 +1,24 @@
+"""The hashes by which audit events vouch for source rows; used where they are written and where they are verified."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from arr_sql.core.canonical import sha256_json
+
+VERSION_FIELDS = (
+    "source_id", "source_ref", "path_in_root", "content_hash", "size", "reader", "reader_version", "encoding",
+    "encoding_confidence", "title", "language", "metadata", "warnings", "lines_withheld", "git_commit", "git_state",
+    "n_chunks", "chunks_hash", "created_at", "added_revision",
+)  # fmt: skip
+
+
+def source_version_hash(row: Any) -> str:
+    """The hash by which the audit log vouches for one source version."""
+    return sha256_json({name: row[name] for name in VERSION_FIELDS})
+
+
+def chunks_hash(chunks: Sequence[tuple[str, str, int, int]]) -> str:
+    """Hash over [chunk_id, content_hash, start_line, end_line] of a version's chunks in order."""
+    return sha256_json([list(item) for item in chunks])

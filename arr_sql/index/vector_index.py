@@ -1,0 +1,157 @@
+"""Filling in vectors: which chunks of a scope have none, embedding them in batches, storing each batch at once.
+
+Text is searchable before this runs; until it is done the vector channel says ``not_indexed (n of m)``. Embedding
+happens outside write transactions, each batch commits on its own, so it can be stopped at any instant and resumed.
+A text that this model has embedded anywhere in the file is not embedded again: the value is reused, never the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from arr_sql.core.clock import to_text
+from arr_sql.core.connection import Connection, write_transaction
+from arr_sql.core.research_models import ScopeKey
+from arr_sql.core.statements import load
+from arr_sql.errors import ModelError
+from arr_sql.index.embedders.protocol import CANARY_COSINE, Embedder, canary_vectors, check_vector, cosine
+from arr_sql.memory.audit_log import append_event
+from arr_sql.memory.scope_store import advance, read_scope
+
+BATCH_CHUNKS = 32
+
+
+@dataclass
+class EmbedSummary:
+    """``embedded`` were computed, ``reused`` taken from equal texts; ``missing`` are without a vector afterwards."""
+
+    model_id: str = ""
+    embedded: int = 0
+    reused: int = 0
+    missing: int = 0
+    retired_models: bool = False
+
+
+def embed_text(heading: str, content: str) -> str:
+    """What is embedded for a chunk: its heading, then its content."""
+    return f"{heading}\n{content}" if heading else content
+
+
+def fill_vectors(
+    connection: Connection, database: Path, scope: ScopeKey, embedder: Embedder, *, actor: str,
+    clock: Callable[[], datetime], rebuild: bool = False, progress: Callable[[int, int], None] = lambda done, total: None,
+) -> EmbedSummary:  # fmt: skip
+    """Embed what has no vector yet. ``rebuild`` retires the vectors of other models once this one's are complete.
+
+    Raises ModelError when the model is not the one whose vectors are stored under the same fingerprint.
+    """
+    summary = EmbedSummary(model_id=embedder.spec.id)
+    scope_row = read_scope(connection, scope)
+    if scope_row is None:
+        return summary
+    model = _model_row(connection, database, embedder, clock())
+    ids: dict[str, Any] = {"scope_id": scope_row.id, "model": model}
+    total = connection.execute(load("read_missing_vectors"), ids).fetchone()["missing"]
+    done, after = 0, 0
+    progress(0, total)
+    while True:
+        rows = connection.execute(
+            load("read_chunks_without_vector"), {**ids, "after": after, "limit": BATCH_CHUNKS}
+        ).fetchall()
+        if not rows:
+            break
+        vectors, reused = _vectors(connection, model, rows, embedder)
+        stored = _store(connection, database, scope, model, vectors, reused, actor, clock(), embedder)
+        summary.reused += min(reused, stored)
+        summary.embedded += max(0, stored - reused)
+        done, after = done + len(rows), rows[-1]["id"]
+        progress(done, max(total, done))
+    summary.missing = connection.execute(load("read_missing_vectors"), ids).fetchone()["missing"]
+    if rebuild and not summary.missing:
+        summary.retired_models = _retire_others(connection, database, scope, model, actor, clock())
+    return summary
+
+
+def _model_row(connection: Connection, database: Path, embedder: Embedder, now: datetime) -> int:
+    """The id of the model's row, made on first use. Compares the canaries, which notice a model changed behind its name."""
+    fingerprint, canaries = embedder.spec.fingerprint(), canary_vectors(embedder)
+    row = connection.execute(load("read_embedding_model"), {"fingerprint": fingerprint}).fetchone()
+    if row is None:
+        with write_transaction(connection, database):
+            connection.execute(
+                load("add_embedding_model"),
+                {
+                    "fingerprint": fingerprint, "model_id": embedder.spec.id, "dimension": embedder.spec.dimension,
+                    "spec": embedder.spec.to_json(), "canaries": b"".join(canaries), "created_at": to_text(now),
+                },
+            )  # fmt: skip
+        row = connection.execute(load("read_embedding_model"), {"fingerprint": fingerprint}).fetchone()
+    require_same_canaries(row["canaries"], canaries, row["model_id"])
+    return int(row["id"])
+
+
+def require_same_canaries(stored: bytes, fresh: list[bytes], model_id: str) -> None:
+    """Raises ModelError when the installed model no longer gives the vectors that it gave."""
+    size = len(stored) // len(fresh)
+    for number, vector in enumerate(fresh):
+        if cosine(stored[number * size : (number + 1) * size], vector) < CANARY_COSINE:
+            raise ModelError(
+                f"The installed model '{model_id}' gives other vectors than those stored under the same name. "
+                "Reinstall it, or run `arr embed --rebuild` with another model."
+            )
+
+
+def _vectors(connection: Connection, model: int, rows: list[Any], embedder: Embedder) -> tuple[dict[int, bytes], int]:
+    """A vector for each chunk row that has text to embed, and how many of them were reused."""
+    known: dict[str, bytes] = {}
+    for row in rows:
+        found = connection.execute(load("read_vector_value"), {"model": model, "embed_hash": row["embed_hash"]}).fetchone()
+        if found is not None:
+            known[row["embed_hash"]] = found["vector"]
+    reused = sum(row["embed_hash"] in known for row in rows)
+    fresh = {row["embed_hash"]: embed_text(row["heading"], row["content"]) for row in rows if row["embed_hash"] not in known}
+    for embed_hash, vector in zip(fresh, embedder.embed_passages(list(fresh.values())), strict=True):
+        if vector is not None:
+            check_vector(vector, embedder.spec.dimension)
+            known[embed_hash] = vector
+    return {row["id"]: known[row["embed_hash"]] for row in rows if row["embed_hash"] in known}, reused
+
+
+def _store(
+    connection: Connection, database: Path, scope: ScopeKey, model: int, vectors: dict[int, bytes], reused: int,
+    actor: str, now: datetime, embedder: Embedder,
+) -> int:  # fmt: skip
+    if not vectors:
+        return 0
+    with write_transaction(connection, database):
+        scope_row = read_scope(connection, scope)
+        assert scope_row is not None
+        scope_row = advance(connection, scope_row, is_content=False)
+        stored = 0
+        for chunk, vector in vectors.items():
+            values = {"model": model, "chunk": chunk, "vector": vector, "revision": scope_row.revision}
+            stored += connection.execute(load("add_embedding"), values).rowcount
+        append_event(
+            connection, scope_id=scope_row.id, revision=scope_row.revision, at=now, actor=actor, kind="vectors_added",
+            subject_kind="embedding_model", subject_id=embedder.spec.fingerprint()[:16], subject_hash="",
+            details={"vectors": stored, "reused": reused},
+        )  # fmt: skip
+    return stored
+
+
+def _retire_others(connection: Connection, database: Path, scope: ScopeKey, model: int, actor: str, now: datetime) -> bool:
+    with write_transaction(connection, database):
+        scope_row = read_scope(connection, scope)
+        assert scope_row is not None
+        scope_row = advance(connection, scope_row, is_content=False)
+        values = {"scope_id": scope_row.id, "model": model, "revision": scope_row.revision}
+        retired = connection.execute(load("set_other_embeddings_retired"), values).rowcount
+        append_event(
+            connection, scope_id=scope_row.id, revision=scope_row.revision, at=now, actor=actor, kind="vectors_retired",
+            subject_kind="embedding_model", subject_id=str(model), subject_hash="", details={"vectors": retired},
+        )  # fmt: skip
+    return bool(retired)

@@ -1,0 +1,108 @@
+"""Does the audit log verify? The chain link by link, then every row against the event that vouches for it.
+
+Finds a changed byte, a broken link, a removed or added event, a row without its event, an event without its row, and a
+row that is not what its event saw (contract 7.2). Reads only; says the first bad event and what kind of damage it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from arr_sql.core.canonical import sha256_text
+from arr_sql.core.connection import Connection
+from arr_sql.core.research_models import SCOPE_COLUMNS
+from arr_sql.core.row_hashes import chunks_hash, source_version_hash
+from arr_sql.core.statements import load
+from arr_sql.memory.audit_log import GENESIS, event_hash
+from arr_sql.memory.research_store import memory_hash
+from arr_sql.memory.retrieval_log import record_hash
+
+
+@dataclass(frozen=True)
+class Damage:
+    """One thing that does not verify. ``seq`` is the event, None when the row has no event."""
+
+    kind: str
+    seq: int | None
+    subject: str
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """``events`` were checked; ``damages`` is empty when everything verifies; ``head`` is the last hash."""
+
+    events: int
+    rows: int
+    head: str
+    damages: tuple[Damage, ...]
+
+
+def verify_audit(connection: Connection) -> VerifyReport:
+    """Check the whole file's chain and rows. Call inside a read transaction for one snapshot."""
+    damages: list[Damage] = []
+    vouched: dict[tuple[str, int | None, str, int | None], tuple[int, str]] = {}
+    events, previous, expected = 0, GENESIS, 1
+    for row in connection.execute(load("read_audit_chain")):
+        events += 1
+        if row["seq"] != expected:
+            damages.append(Damage("event_removed", expected, f"events {expected} to {row['seq'] - 1} are missing"))
+        if row["prev_hash"] != previous:
+            damages.append(Damage("broken_link", row["seq"], "does not follow the event before it"))
+        if not _is_true(row):
+            damages.append(Damage("changed_event", row["seq"], "its hash is not that of its fields"))
+        previous, expected = row["hash"], row["seq"] + 1
+        key = (row["subject_kind"], row["scope_id"], row["subject_id"], _version_of(row))
+        if row["subject_hash"]:
+            vouched[key] = (row["seq"], row["subject_hash"])
+    rows = 0
+    for key, found, problem in _rows(connection):
+        rows += 1
+        entry = vouched.pop(key, None)
+        subject = f"{key[0]} {key[2]}"
+        if entry is None:
+            damages.append(Damage("row_without_event", None, subject))
+        elif entry[1] != found:
+            damages.append(Damage("row_changed", entry[0], subject))
+        elif problem:
+            damages.append(Damage(problem, entry[0], subject))
+    damages += [Damage("event_without_row", seq, f"{key[0]} {key[2]}") for key, (seq, _) in vouched.items()]
+    damages.sort(key=lambda item: (item.seq is None, item.seq or 0))
+    return VerifyReport(events, rows, previous, tuple(damages))
+
+
+def _is_true(row: Any) -> bool:
+    scope = tuple(row[name] for name in SCOPE_COLUMNS) if row["scope_id"] is not None else None
+    if scope is not None and None in scope:
+        return False  # its scope row is gone
+    try:
+        return event_hash(row["prev_hash"], row, scope) == row["hash"]
+    except ValueError:
+        return False
+
+
+def _version_of(row: Any) -> int | None:
+    """Memories have one event a version, told apart by revision; other subjects have one id a row."""
+    return row["revision"] if row["subject_kind"] == "memory" else None
+
+
+def _rows(connection: Connection) -> Iterator[tuple[tuple[str, int | None, str, int | None], str, str]]:
+    """Every vouched row: its key, its hash as it is now, and what is wrong with what hangs on it ('' for nothing)."""
+    for row in connection.execute(load("read_source_versions")).fetchall():
+        values = {"source_id": row["source_id"], "revision": row["added_revision"]}
+        chunks = connection.execute(load("read_chunks_at_revision"), values).fetchall()
+        problem = ""
+        if chunks_hash([(c["chunk_id"], c["content_hash"], c["start_line"], c["end_line"]) for c in chunks]) != row["chunks_hash"]:
+            problem = "chunks_changed"
+        elif any(sha256_text(c["content"]) != c["content_hash"] for c in chunks):
+            problem = "text_changed"
+        yield ("source_version", row["scope_id"], str(row["id"]), None), source_version_hash(row), problem
+    for row in connection.execute(load("read_memory_versions")).fetchall():
+        problem = "" if sha256_text(row["content"]) == row["content_hash"] else "text_changed"
+        yield ("memory", row["scope_id"], row["memory_id"], row["added_revision"]), memory_hash(row), problem
+    for row in connection.execute(load("read_all_retrievals")).fetchall():
+        evidence = connection.execute(load("read_retrieval_evidence"), {"retrieval": row["id"]}).fetchall()
+        found = record_hash(row, evidence)
+        problem = "" if found == row["record_hash"] else "row_changed"
+        yield ("retrieval", row["scope_id"], row["retrieval_id"], None), found, problem

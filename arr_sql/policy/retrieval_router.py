@@ -1,0 +1,258 @@
+"""The router: the only thing that executes a plan. It checks every call and every item, and accounts for all of it.
+
+It holds channels and values, no writer. Calls of one round run side by side, each with a deadline; a failing, late or
+lying channel loses only itself or only the offending item (tests/policy/test_retrieval_router.py).
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from arr_sql.core.canonical import sha256_text
+from arr_sql.core.research_models import EvidenceChunk, Freshness, ScopeKey
+from arr_sql.core.router_models import (
+    Degradation,
+    QueryPlan,
+    ReasonCode,
+    Rejection,
+    RunState,
+    ToolTrace,
+)
+from arr_sql.policy.admission import Policy, ToolFacts, Verdict, admit
+from arr_sql.retrieval.catalog import Catalog, ChannelAnswer, Hit, Registration
+from arr_sql.retrieval.hybrid_retriever import RankedList, fuse
+from arr_sql.retrieval.rule_reranker import Reranked, rerank
+
+DEPTH = 100
+"""How many hits each channel is asked for; fusion and rerank choose from them."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What bounds one run."""
+
+    k: int = 10
+    depth: int = DEPTH
+    deadline_seconds: float = 10.0
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """Everything a run found and says about itself."""
+
+    evidence: tuple[EvidenceChunk, ...]
+    traces: tuple[ToolTrace, ...]
+    rejections: tuple[Rejection, ...]
+    degradations: tuple[Degradation, ...]
+    partial: bool
+    state: RunState
+
+
+@dataclass
+class _Account:
+    """The account of a run while it is being written."""
+
+    traces: list[ToolTrace] = field(default_factory=list)
+    rejections: list[Rejection] = field(default_factory=list)
+    degradations: list[Degradation] = field(default_factory=list)
+    lists: list[RankedList] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
+    is_partial: bool = False
+
+    def refuse(self, verdict: Verdict, code: ReasonCode) -> None:
+        """A call that did not run."""
+        self.traces.append(
+            ToolTrace(round_index=verdict.round_index, tool_name=verdict.tool_name, state="rejected", accepted=False, reason=str(code))
+        )
+        self.rejections.append(Rejection(code=code, tool_name=verdict.tool_name, round_index=verdict.round_index))
+        self.is_partial = True
+
+
+@dataclass
+class _Call:
+    """One running call."""
+
+    verdict: Verdict
+    registration: Registration
+    started: float = 0.0
+    finished: float = 0.0
+    answer: Any = None
+    error: BaseException | None = None
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+def run(
+    query: str, scope: ScopeKey, plan: QueryPlan, catalog: Catalog, *,
+    policy: Policy, limits: Limits, stale: frozenset[str] = frozenset(),
+    freshness: Callable[[Hit], Freshness] = lambda hit: "unverifiable",
+    on_timeout: Callable[[str], None] = lambda name: None,
+) -> RunOutcome:  # fmt: skip
+    """Run an already parsed plan. ``stale`` names channels whose index is behind the content.
+
+    ``on_timeout`` is told the name of a channel that missed its deadline, so that its work can be stopped.
+    """
+    tools = {r.name: ToolFacts(r.name, r.provider, r.read_only, r.name in stale) for r in catalog}
+    verdicts = admit(plan, query, tools, policy)
+    account = _Account(queries=[query])
+    give_up = time.monotonic() + limits.deadline_seconds
+    seen: set[str] = set()
+    stopped = False
+    for round_index in range(len(plan.tool_rounds)):
+        calls: list[_Call] = []
+        for verdict in (v for v in verdicts if v.round_index == round_index):
+            registration = catalog.get(verdict.tool_name)
+            if stopped:
+                account.refuse(verdict, ReasonCode.NO_NEW_EVIDENCE)
+            elif verdict.code is not None or registration is None:
+                account.refuse(verdict, verdict.code or ReasonCode.NOT_REGISTERED)
+            else:
+                calls.append(_Call(verdict, registration))
+        _run_side_by_side(calls, scope, limits, give_up, on_timeout)
+        before = len(seen)
+        for call in calls:
+            seen.update(hit.chunk_id for hit in _account_for(call, scope, limits, account))
+        if not stopped and len(seen) == before and round_index + 1 < len(plan.tool_rounds):
+            stopped = True
+            account.degradations.append(Degradation(code=ReasonCode.NO_NEW_EVIDENCE, detail={"round": round_index}))
+    return _outcome(query, account, limits, freshness)
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def _run_side_by_side(
+    calls: Sequence[_Call], scope: ScopeKey, limits: Limits, give_up: float, on_timeout: Callable[[str], None]
+) -> None:
+    """Start every call in a thread of its own and wait for each until the deadline. Nothing here raises."""
+    for call in calls:
+        # Daemon: a channel that never returns must not keep the process alive.
+        threading.Thread(target=_run_one, args=(call, scope, limits, give_up), daemon=True, name=call.verdict.tool_name).start()
+    for call in calls:
+        if not call.done.wait(max(0.0, give_up - time.monotonic())):
+            on_timeout(call.verdict.tool_name)
+
+
+def _run_one(call: _Call, scope: ScopeKey, limits: Limits, give_up: float) -> None:
+    call.started = time.monotonic()
+    try:
+        call.answer = call.registration.channel.retrieve(call.verdict.query, scope, limits.depth, give_up)
+    except BaseException as error:  # noqa: BLE001  a channel is foreign code: whatever it raises is its own loss
+        call.error = error
+    call.finished = time.monotonic()
+    call.done.set()
+
+
+# --- accounting ---------------------------------------------------------------------------------------------------------
+
+
+def _account_for(call: _Call, scope: ScopeKey, limits: Limits, account: _Account) -> tuple[Hit, ...]:
+    """Write down what became of one call and keep its good hits."""
+    name, round_index = call.verdict.tool_name, call.verdict.round_index
+    answer, fault = _checked_answer(call)
+    if fault is not None:
+        if fault in (ReasonCode.WRONG_TYPE, ReasonCode.IDENTITY_CHANGED):
+            account.rejections.append(Rejection(code=fault, tool_name=name, round_index=round_index))
+        account.degradations.append(Degradation(code=fault, tool_name=name))
+        account.is_partial = True
+        state = "timed_out" if fault is ReasonCode.TIMED_OUT else "error"
+        account.traces.append(_trace(call, state, reason=str(fault)))
+        return ()
+    assert answer is not None
+    hits, refused = _good_hits(answer.hits, scope, limits.depth)
+    for code, count in sorted(refused.items()):
+        account.rejections.append(Rejection(code=code, tool_name=name, round_index=round_index, count=count))
+    if answer.state not in ("ok", "empty"):
+        account.is_partial = True
+        account.degradations.append(
+            Degradation(code=answer.code or ReasonCode.CHANNEL_ERROR, tool_name=name, detail=dict(answer.detail))
+        )
+    account.traces.append(
+        _trace(call, answer.state, answer.candidate_count, len(hits), str(answer.code or ""), dict(answer.detail))
+    )
+    if hits:
+        if call.verdict.query not in account.queries:
+            account.queries.append(call.verdict.query)
+        account.lists.append(RankedList(name, account.queries.index(call.verdict.query), hits))
+    return hits
+
+
+def _checked_answer(call: _Call) -> tuple[ChannelAnswer | None, ReasonCode | None]:
+    """The answer if it may be used, else what is wrong with it."""
+    if not call.done.is_set():
+        return None, ReasonCode.TIMED_OUT
+    if call.error is not None:
+        return None, ReasonCode.CHANNEL_ERROR
+    r = call.registration
+    try:
+        same = (r.channel.name, r.channel.provider, r.channel.read_only) == (r.name, r.provider, r.read_only)
+    except Exception:  # noqa: BLE001  a property of foreign code
+        same = False
+    if not same:
+        return None, ReasonCode.IDENTITY_CHANGED
+    if not isinstance(call.answer, ChannelAnswer) or not isinstance(call.answer.hits, tuple):
+        return None, ReasonCode.WRONG_TYPE
+    return call.answer, None
+
+
+def _good_hits(hits: Iterable[Any], scope: ScopeKey, depth: int) -> tuple[tuple[Hit, ...], Counter[ReasonCode]]:
+    """Hits of this scope with finite scores and true hashes, ranked anew from 1 in the channel's order."""
+    good: list[Hit] = []
+    refused: Counter[ReasonCode] = Counter()
+    for hit in hits:
+        code = _hit_fault(hit, scope) if len(good) < depth else ReasonCode.WRONG_TYPE
+        if code is None:
+            good.append(replace(hit, rank=len(good) + 1))
+        else:
+            refused[code] += 1
+    return tuple(good), refused
+
+
+def _hit_fault(hit: Any, scope: ScopeKey) -> ReasonCode | None:
+    if not isinstance(hit, Hit) or not all(
+        isinstance(text, str) for text in (hit.chunk_id, hit.content, hit.content_hash, hit.source_ref, hit.locator)
+    ):
+        return ReasonCode.WRONG_TYPE
+    if not isinstance(hit.scope, ScopeKey) or hit.scope.values() != scope.values():
+        return ReasonCode.WRONG_SCOPE
+    if isinstance(hit.score, bool) or not isinstance(hit.score, int | float) or not math.isfinite(hit.score):
+        return ReasonCode.BAD_SCORE
+    return None if sha256_text(hit.content) == hit.content_hash else ReasonCode.CONFLICTING_ITEM
+
+
+def _trace(
+    call: _Call, state: Any, candidates: int = 0, eligible: int = 0, reason: str = "", detail: dict[str, Any] | None = None
+) -> ToolTrace:
+    end = call.finished or time.monotonic()
+    return ToolTrace(
+        round_index=call.verdict.round_index, tool_name=call.verdict.tool_name, state=state, accepted=True,
+        candidate_count=candidates, eligible_count=eligible, reason=reason, detail=detail or {},
+        duration_ms=round(1000 * max(0.0, end - (call.started or end)), 3),
+    )  # fmt: skip
+
+
+def _outcome(query: str, account: _Account, limits: Limits, freshness: Callable[[Hit], Freshness]) -> RunOutcome:
+    fused = fuse(account.lists)
+    for name, count in sorted(Counter(fused.conflicts).items()):
+        account.rejections.append(Rejection(code=ReasonCode.CONFLICTING_ITEM, tool_name=name, count=count))
+    best = rerank(query, fused.items, account.lists)[: limits.k]
+    evidence = tuple(_evidence(item, freshness) for item in best)
+    complete = all(trace.state in ("ok", "empty") for trace in account.traces)
+    state: RunState = "found" if evidence else ("nothing_found" if complete else "incomplete")
+    return RunOutcome(
+        evidence, tuple(account.traces), tuple(account.rejections), tuple(account.degradations), account.is_partial, state
+    )
+
+
+def _evidence(reranked: Reranked, freshness: Callable[[Hit], Freshness]) -> EvidenceChunk:
+    hit, item = reranked.item.hit, reranked.item
+    return EvidenceChunk(
+        chunk_id=hit.chunk_id, scope=hit.scope, content=hit.content, source_ref=hit.source_ref, locator=hit.locator,
+        content_hash=hit.content_hash, channels=item.ranks, rrf_score=item.rrf_score, rerank_score=reranked.score,
+        rerank_reason=reranked.reason, freshness=freshness(hit), metadata=dict(hit.metadata), created_at=hit.created_at,
+    )  # fmt: skip

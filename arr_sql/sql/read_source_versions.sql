@@ -1,0 +1,9 @@
+-- Every version of every source of the file, to compare with the events that vouch for them.
+SELECT v.id AS id, v.scope_id AS scope_id, v.source_id AS source_id, v.source_ref AS source_ref,
+  v.path_in_root AS path_in_root, v.content_hash AS content_hash, v.size AS size, v.reader AS reader,
+  v.reader_version AS reader_version, v.encoding AS encoding, v.encoding_confidence AS encoding_confidence,
+  v.title AS title, v.language AS language, v.metadata AS metadata, v.warnings AS warnings,
+  v.lines_withheld AS lines_withheld, v.git_commit AS git_commit, v.git_state AS git_state, v.n_chunks AS n_chunks,
+  v.chunks_hash AS chunks_hash, v.created_at AS created_at, v.added_revision AS added_revision,
+  v.retired_revision AS retired_revision
+FROM source_version AS v ORDER BY v.id;
