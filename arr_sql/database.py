@@ -257,7 +257,7 @@ class ResearchDatabase:
 
     def _catalog(self) -> tuple[Catalog, VectorRetriever]:
         catalog = Catalog()
-        vector = VectorRetriever(self._reader("vector"), self._vectors)
+        vector = VectorRetriever(self._reader("vector"), self._vectors, self._has_model)
         catalog.register(MemoryRetriever(self._reader("research-memory"), self._clock))
         catalog.register(Bm25Retriever(self._reader("bm25")))
         catalog.register(vector)
@@ -273,6 +273,14 @@ class ResearchDatabase:
                 return None
             self._query_vectors = from_embedder(embedder)
         return self._query_vectors
+
+    def _has_model(self) -> bool:
+        """Is a model there? Asked before one is loaded, which takes half a second."""
+        if self._embedder_source is not _installed_embedder:
+            return self._vectors() is not None
+        from arr_sql.index.embedders.model_store import find_default_model
+
+        return find_default_model() is not None
 
     def _grep_roots(self) -> Sequence[GrepRoot]:
         return [
@@ -297,6 +305,14 @@ class ResearchDatabase:
         if retrieval_id is not None and not found:
             raise InputError(f"There is no retrieval '{retrieval_id}' in this scope. See `arr audit list --kind retrieval`.")
         return found
+
+    def chunk(self, chunk_id: str) -> dict[str, Any]:
+        """One live chunk of this scope as plain values. Raises InputError when there is none."""
+        with store_errors(self.path):
+            row = self._reader("main").execute(load("read_chunk"), {**self.scope.bindings(), "chunk_id": chunk_id}).fetchone()
+        if row is None:
+            raise InputError(f"There is no chunk '{chunk_id}' in this scope. `arr search --json` shows chunk ids.")
+        return dict(row)
 
     # --- memories -------------------------------------------------------------------------------------------------------
 

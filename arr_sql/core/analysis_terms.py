@@ -67,7 +67,7 @@ _SEGMENT_GAP = re.compile(r"(?:[\-/@&:#+%]|(?<![0-9])\.|\.(?![0-9]))+")
 _ATOM = re.compile(rf"\d+(?:\.\d+)*|{_LETTER}+")
 _CAMEL = re.compile(rf"[A-Z]{{2,}}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|(?:[^\W\d_A-Za-z]|[{_M}])+")
 _POSSESSIVE = re.compile(r"'(?:s|ll|re|ve|d|m)(?![^\W_])", re.IGNORECASE)
-_LANGUAGE = re.compile(r"(?<![^\W_])([A-Za-z][A-Za-z0-9_]*)(\+\+|#)[0-9]*$")
+_TAIL = re.compile(r"(?:\+\+|#)(?=[0-9]*$)")
 _HEX = re.compile(r"[0-9a-fA-F]{7,}")
 _HEX_TURN = re.compile(r"[0-9]+[a-fA-F]+")
 
@@ -165,7 +165,7 @@ def _compound(chunk: str) -> Iterator[Piece]:
     parts: list[tuple[str, int]] = []
     wholes: dict[str, None] = {}
     extras: list[str] = []
-    language = _LANGUAGE.search(chunk)
+    tail = _TAIL.search(chunk, 1)
     segments = [segment for segment in _SEGMENT_GAP.split(chunk) if segment.strip("_")]
     opaque = _is_hash(chunk.replace("-", ""))
     for segment in segments:
@@ -184,10 +184,11 @@ def _compound(chunk: str) -> Iterator[Piece]:
     text = fold(chunk)
     if text[-1] == "%" and not text[-2].isdigit():
         text = text[:-1]
-    if language:  # C++ and C# are names of their own, not kinds of C
-        wholes[fold(language[1] + language[2])] = None
-        if len(language[1]) == 1:
-            parts = [part for part in parts if part[0] != fold(language[1])]
+    if tail and segments:  # C++ and C# are names of their own, not kinds of C
+        language = fold(_SEGMENT_GAP.split(chunk[: tail.start()])[-1])
+        wholes[language + tail[0]] = None
+        if len(language) == 1:
+            parts = [part for part in parts if part[0] != language]
     if chunk.endswith(".NET") or text == ".net":
         wholes[".net"] = None
         parts = parts[:-1]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from itertools import pairwise
 from typing import Literal
 
 Strength = Literal["password", "token"]
@@ -57,7 +58,9 @@ _SHAPES = (
 MASKED = re.compile(r"[xX*]{6}|\.\.\.")  # ghp_xxxxxxxx in a manual
 SHAPES = re.compile(_EDGE + "(?:" + "|".join(_SHAPES) + ")")
 
-USER_IN_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://([^\s/:@\"'<>`?#]{0,100}):([^\s/@\"'<>`]{1,200})@(?=[\w\[%${<])")
+USER_IN_URL = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]{1,20}://([^\s/:@\"'<>`?#]{0,100}):([^\s/@\"'<>`]{1,200})@(?=[\w\[%${<])"
+)
 AUTH_HEADER = re.compile(
     r"(?i:authorization)[\"'\]\\]{0,3}\s{0,4}[:=,]\s{0,4}[furbFURB]{0,2}\\?[\"'`]?"
     r"(?i:(bearer|basic|token|digest|apikey|negotiate)\s{1,4})([A-Za-z0-9+/_.=~:-]{6,4000})"
@@ -74,19 +77,31 @@ FLAG = re.compile(
 PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 # A line inside a key: base64 with what quoting, comments or a string literal put around it, or a header of the block.
-PEM_INSIDE = re.compile(r"[\s>#*|+\"'`/;,]{0,40}(?:[A-Za-z0-9+/]{0,200}={0,2}|[A-Z][A-Za-z-]{2,30}: [^\n]{0,200})[\\nr\"'`\s+,;)]{0,40}")
+PEM_INSIDE = re.compile(
+    r"[\s>#*|+\"'`/;,]{0,40}"
+    r"(?:[A-Za-z0-9+/]{0,200}={0,2}|[A-Z][A-Za-z-]{2,30}: [^\n]{0,200})"
+    r"[\\nr\"'`\s+,;)]{0,40}"
+)
 
 # --- names -----------------------------------------------------------------------------------------------------------
 
 _HAN_NAMES = "密码|密碼|口令|密钥|金鑰|令牌"
-_NAME = r"(?:pass(?:word|wd|phrase|code)?|passw|pwd|pword|secret|token|api[_.-]?key|(?:access|private|secret|account|master|sign(?:ing)?|encryption|shared)[_.-]?key|auth(?:orization)?|credential)s?"
+_NAME = (
+    r"(?:pass(?:word|wd|phrase|code)?|passw|pwd|pword|secret|token|api[_.-]?key"
+    r"|(?:access|private|secret|account|master|sign(?:ing)?|encryption|shared)[_.-]?key"
+    r"|auth(?:orization)?|credential)s?"
+)
+_GIVES = (
+    r"(?:\s{0,8}(?:[=!]=|=>|:=|<-|[:=?：＝]=?)\s{0,16}"  # name = value, name: value, name => value, name == value
+    r"|(?<=[\"'])\s{0,4},\s{0,4}(?=[\"'])"  # ("name", "value")
+    r"|(?<=\w)>"  # <name>value</name>
+    r"|(?<=[\"'])\s{1,4}(?i:value)\s{0,2}=\s{0,2})"  # name="..." value="..."
+)
 _OPEN = r"(?:[furbFURBL@]{0,2}\\{0,3}([\"'`])|)"
 ASSIGNMENT = re.compile(
-    rf"(?:(?i:{_NAME})[\w-]{{0,40}}|(?:{_HAN_NAMES})[A-Za-z0-9_]{{0,8}})(?![\w-])"  # the rest of the name is part of the match
+    rf"(?:(?i:{_NAME})[\w-]{{0,40}}|(?:{_HAN_NAMES})[A-Za-z0-9_]{{0,8}})(?![\w-])"  # to the end of the name
     r"(?:\\{0,3}[\"'`]\]?|\])?"
-    r"(?:\s{0,4}:\s{0,4}[A-Za-z_][\w.\[\]| ]{0,40}(?=\s{0,4}=[^=]))?"  # a Python annotation
-    r"(?:\s{0,8}(?:[=!]=|=>|:=|<-|[:=?：＝]=?)\s{0,16}|(?<=[\"'])\s{0,4},\s{0,4}(?=[\"'])|(?<=\w)>|(?<=[\"'])\s{1,4}(?i:value)\s{0,2}=\s{0,2})"
-    + _OPEN
+    r"(?:\s{0,4}:\s{0,4}[A-Za-z_][\w.\[\]| ]{0,40}(?=\s{0,4}=[^=]))?" + _GIVES + _OPEN  # a Python annotation
 )
 NAME_BEFORE = re.compile(r"[\w.$-]{0,64}\Z")
 
@@ -146,13 +161,20 @@ def name_strength(name: str) -> Strength | None:
 
 _PLACEHOLDER = re.compile(
     r"""(?ix) \A (?:
-      change[_ -]?(?:me|it|this)\w* | replace[_ -]?\w* | your[_ -]?.* | my[_ -]?(?:secret|token|pass\w*|api[_ -]?key|key)\w* | insert.* | enter.*
-    | none | null | nil | undefined | true | false | yes | no | todo | tbd | n/?a | unset | empty | redacted | hidden | masked
-    | (?:the|a|an|some|any|test|dummy|fake|demo|sample|example|default|invalid|wrong|bad|good|valid|new|old|current|db|user|admin|root)?
-      [_ -]? (?:pass|passwd|password|passphrase|pwd|pw|secret|token|credentials?|auth|api[_ -]?key|key|value|user|username)
-      [_ -]? (?:here|123|1234)?
-    | (?:test|dummy|fake|demo|sample|example|default|guest|admin|root|user|foo|bar|baz|foobar|spam|eggs|xyzzy|postgres|mysql
-        |basic|bearer|digest|oauth2?|jwt|string|str|bytes|text|optional|required|secret|public|private|localhost)\d{0,3}
+      change[_ -]?(?:me|it|this)\w* | replace[_ -]?\w* | your[_ -]?.* | insert.* | enter.*
+    | my[_ -]?(?:secret|token|pass\w*|api[_ -]?key|key)\w*
+    | none | null | nil | undefined | true | false | yes | no | todo | tbd | n/?a | unset | empty
+    | redacted | hidden | masked
+    | (?:the|a|an|some|any|test|dummy|fake|demo|sample|example|default|invalid|wrong|bad|good|valid
+        |new|old|current|db|user|admin|root)?
+      [_ -]?
+      (?:pass|passwd|password|passphrase|pwd|pw|secret|token|credentials?|auth|api[_ -]?key|key|value|user|username)
+      [_ -]?
+      (?:here|123|1234)?
+    | (?:test|dummy|fake|demo|sample|example|default|guest|admin|root|user|foo|bar|baz|foobar|spam|eggs|xyzzy
+        |postgres|mysql|basic|bearer|digest|oauth2?|jwt|string|str|bytes|text|optional|required|secret|public
+        |private|localhost)
+      \d{0,3}
     | (.)\1* | [\W_]* | x{3,}.* | \*+.* | \.\.\..*
     ) \Z"""
 )
@@ -160,7 +182,8 @@ _PLACEHOLDER_PART = re.compile(
     r"(?i)example|placeholder|change_?me|redacted|withheld|xxxx|\*\*\*\*|\.\.\.|…|<[a-z][^>]*>|dummy|not[_-]?a[_-]?real|your[_-]"
 )
 _TEMPLATE = re.compile(
-    r"\$\{|\$\(|\{\{|\{%|\A\$\w+\Z|\A%\w+%\Z|\{[A-Za-z_]?[\w.\[\]!:' ]*\}|%\(\w+\)[sdr]|%[sdr](?!\w)|#\{|\A@\w+@\Z|\A<.*>\Z"
+    r"\$\{|\$\(|\{\{|\{%|#\{|\A\$\w+\Z|\A%\w+%\Z|\A@\w+@\Z|\A<.*>\Z"
+    r"|\{[A-Za-z_]?[\w.\[\]!:' ]*\}|%\(\w+\)[sdr]|%[sdr](?!\w)"
 )
 _REGEX = re.compile(r"\\[dDwWsSbBAZ]|\(\?|\[\^|\[[a-zA-Z0-9]-[a-zA-Z0-9]|\.[*+]|[\])][*+?{]|0-9a-z|a-zA-Z|A-Za-z")
 _REFERENCE = re.compile(
@@ -173,7 +196,10 @@ _LETTER = re.compile(r"[A-Za-z]")
 _DIGIT = re.compile(r"\d")
 _PLAIN_WORDS = re.compile(r"[A-Za-z]+(?:[ _./:-]+[A-Za-z]+)*[.:]?")
 _SYMBOL = re.compile(r"[!@#$%^&*+=?~|]")
-_HASH = re.compile(r"(?i)\A(?:sha\d{1,3}|md5|blake2[bs]?|pbkdf2\w*|bcrypt|scrypt|argon2\w*)[:$=-]|\A\$2[aby]\$|\A\$argon2|\A\$[156]\$")
+_HASH = re.compile(
+    r"(?i)\A(?:sha\d{1,3}|md5|blake2[bs]?|pbkdf2\w*|bcrypt|scrypt|argon2\w*)[:$=-]"
+    r"|\A\$2[aby]\$|\A\$argon2|\A\$[156]\$"
+)
 _WORDY_PIECES = re.compile(r"[A-Za-z]+|\d+|[^A-Za-z\d]+")
 
 
@@ -190,7 +216,7 @@ def looks_random(value: str) -> bool:
     if not letters or not digits or len(value) < 12 or len(set(value)) < 8:
         return False
     # Words with version numbers ("text-embedding-3-small") have few changes and long runs of letters.
-    changes = sum(1 for one, two in zip(pieces, pieces[1:], strict=False) if one[0].isalnum() and two[0].isalnum())
+    changes = sum(1 for one, two in pairwise(pieces) if one[0].isalnum() and two[0].isalnum())
     return changes * 8 >= len(value[:400]) or (changes >= 2 and len(value) >= 20)
 
 

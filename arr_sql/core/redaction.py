@@ -101,7 +101,8 @@ class Withheld:
 # Searching a text for these takes no time; only lines that hold one are looked at. They are the literal parts of the
 # expressions in credential_shapes, lower case; test_redaction.py checks that no shape lacks one.
 _HINTS = (
-    "pass", "pwd", "pword", "secret", "token", "key", "auth", "credential", "密码", "密碼", "口令", "密钥", "金鑰", "令牌",
+    "pass", "pwd", "pword", "secret", "token", "key", "auth", "credential", "密码", "密碼", "口令", "密钥",
+    "金鑰", "令牌",
     "://", "akia", "asia", "abia", "acca", "ltai", "akid", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
     "glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glsoat-", "glft-", "glimt-", "glagent-", "xox", "xapp-",
     "hooks.slack.com", "sk-", "sk_", "rk_", "aiza", "ya29.", "gocspx-", "npm_", "pypi-", "rubygems_", "dckr_pat_",
@@ -174,7 +175,7 @@ def _candidates(text: str) -> list[int]:
 
 
 def _pem_end(lines: list[str], begin: int) -> int:
-    """Index of the last line of the key that starts at ``begin``. Prose that merely names the header ends it at once."""
+    """Index of the last line of the key that starts at ``begin``. Prose that names the header ends it."""
     for number in range(begin, len(lines)):
         if shapes.PEM_END.search(lines[number]):
             return number

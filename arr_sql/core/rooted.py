@@ -42,7 +42,7 @@ from arr_sql.core.folder_access import (
 from arr_sql.core.redaction import is_sensitive_folder, is_sensitive_name
 from arr_sql.errors import PathRefused, StateError
 
-__all__ = ["REFUSAL_CODES", "Entry", "EntryKind", "FileInfo", "FileRead", "Refused", "RefusalCode", "Root"]
+__all__ = ["REFUSAL_CODES", "Entry", "EntryKind", "FileInfo", "FileRead", "RefusalCode", "Refused", "Root"]
 
 ATTEMPTS = 3  # one read and two more when the file changes under it
 

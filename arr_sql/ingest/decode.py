@@ -27,9 +27,9 @@ _BOMS = (
 _MAGIC = (
     b"\x89PNG", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"\0\0\1\0", b"RIFF", b"OggS", b"fLaC",
     b"ID3", b"%PDF-", b"\xd0\xcf\x11\xe0", b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7zXZ",
-    b"7z\xbc\xaf", b"Rar!\x1a", b"\x28\xb5\x2f\xfd", b"!<arch>\n", b"\x7fELF",
-    b"MZ\x90", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe", b"\0asm", b"wOFF", b"wOF2", b"SQLite format 3\0", b"\x93NUMPY", b"\x89HDF\r\n", b"PAR1", b"ARROW1", b"GGUF",
-    b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05",
+    b"7z\xbc\xaf", b"Rar!\x1a", b"\x28\xb5\x2f\xfd", b"!<arch>\n", b"\x7fELF", b"MZ\x90", b"\xca\xfe\xba\xbe",
+    b"\xcf\xfa\xed\xfe", b"\0asm", b"wOFF", b"wOF2", b"SQLite format 3\0", b"\x93NUMPY", b"\x89HDF\r\n", b"PAR1",
+    b"ARROW1", b"GGUF", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05",
 )  # fmt: skip
 _CONTROL = bytes(set(range(32)) - {7, 8, 9, 10, 11, 12, 13, 27}) + b"\x7f"
 _NUL_RUN = re.compile(r"\0+")

@@ -30,6 +30,8 @@ from arr_sql.retrieval.rows import chunk_hit
 
 WINDOW_LINES = 20
 """Lines of a file that is not ingested, or has changed since, are answered together when they are this close."""
+MAX_LINES = 20_000
+"""More matching lines than this end the scan (``cut``)."""
 NO_INDEX_TIME = "1970-01-01T00:00:00.000000Z"
 
 
@@ -85,7 +87,7 @@ class GrepRetriever:
                     continue
             if not opened:
                 return ChannelAnswer("unavailable", code=ReasonCode.ROOT_MISSING)
-            found = search_lines([(str(key), root) for key, (_, root) in opened.items()], wanted, deadline=deadline)
+            found = search_lines([(str(key), root) for key, (_, root) in opened.items()], wanted, deadline=deadline, max_results=MAX_LINES)
             lines = [hit for hit in found.hits if _belongs(hit, opened)]
             groups = self._groups(lines, opened, scope)
         hits = tuple(_rank(groups, {key: root for key, (root, _) in opened.items()}, scope, k))

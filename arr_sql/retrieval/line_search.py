@@ -110,7 +110,7 @@ class _Search:
         self.skipped: Counter[str] = Counter()
 
     def root(
-        self, name: str, root: Root, rows: Iterable[Found | LeftOut], deadline: float, max_bytes: int, max_file_bytes: int
+        self, name: str, root: Root, rows: Iterable[Found | LeftOut], deadline: float, max_bytes: int, file_limit: int
     ) -> None:
         """Search one root until it ends or a limit is met."""
         result = self.result
@@ -126,7 +126,7 @@ class _Search:
             if result.scanned_bytes + row.size > max_bytes:
                 result.cut = "max_bytes"
                 return
-            read = root.read_file(row.rel, max_file_bytes)
+            read = root.read_file(row.rel, file_limit)
             if isinstance(read, Refused):
                 self._leave_out(name, row.rel, read.code)
                 continue

@@ -49,8 +49,11 @@ class VectorRetriever:
     provider = "local"
     read_only = True
 
-    def __init__(self, reader: Connection, query_vectors: Callable[[], QueryVectors | None]) -> None:
-        self._reader, self._query_vectors = reader, query_vectors
+    def __init__(
+        self, reader: Connection, query_vectors: Callable[[], QueryVectors | None], has_model: Callable[[], bool]
+    ) -> None:
+        """``query_vectors`` may load a model, so it is asked only when there is something to compare with."""
+        self._reader, self._query_vectors, self._has_model = reader, query_vectors, has_model
         self.used: dict[str, bytes] = {}
         self.fingerprint: str | None = None
 
@@ -60,6 +63,10 @@ class VectorRetriever:
         chunks = models[0]["chunks"] if models else 0
         if not chunks:
             return ChannelAnswer("empty")
+        if not self._has_model():
+            return ChannelAnswer("unavailable", code=ReasonCode.MODEL_MISSING)
+        if models[0]["model"] is None:
+            return ChannelAnswer("not_indexed", code=ReasonCode.NOT_INDEXED, detail={"indexed": 0, "chunks": chunks})
         try:
             vectors = self._query_vectors()
         except ModelError:
@@ -67,13 +74,9 @@ class VectorRetriever:
         if vectors is None:
             return ChannelAnswer("unavailable", code=ReasonCode.MODEL_MISSING)
         mine = next((row for row in models if row["fingerprint"] == vectors.fingerprint), None)
-        others = [row["model_id"] for row in models if row["model"] is not None]
-        if mine is None and others:
-            return ChannelAnswer(
-                "unavailable", code=ReasonCode.MODEL_CHANGED, detail={"stored": others[0], "installed": vectors.model_id}
-            )
         if mine is None:
-            return ChannelAnswer("not_indexed", code=ReasonCode.NOT_INDEXED, detail={"indexed": 0, "chunks": chunks})
+            models_named = {"stored": models[0]["model_id"], "installed": vectors.model_id}
+            return ChannelAnswer("unavailable", code=ReasonCode.MODEL_CHANGED, detail=models_named)
         try:
             vector = vectors.embed(query)
         except ModelError:

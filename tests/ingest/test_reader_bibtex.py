@@ -21,8 +21,11 @@ def test_the_report() -> None:
     """Field report bib-01: names and title as people search them, key and lines kept, raw entry unchanged."""
     pieces = BibtexReader().read(REPORT, "a.bib").pieces
     assert [(piece.start_line, piece.end_line, piece.kind, piece.name) for piece in pieces] == [
-        (1, 1, "text", ""), (2, 2, "entry", "k1"), (3, 4, "text", ""), (5, 5, "entry", "k5"),
-    ]  # fmt: skip
+        (1, 1, "text", ""),
+        (2, 2, "entry", "k1"),
+        (3, 4, "text", ""),
+        (5, 5, "entry", "k5"),
+    ]
     heading = pieces[1].heading
     assert heading.startswith("Notes on RNA Folding and β-Sheet FFT methods")
     for word in ("Müller, Jörg", "Étienne", "Ørsted", "Šimek", "January", "A B", "2020"):
@@ -59,13 +62,30 @@ def test_fields_are_joined_and_expanded() -> None:
 @pytest.mark.parametrize(
     ("tex", "plain"),
     [
-        ('M{\\"u}ller', "Müller"), ("\\'{E}tienne", "Étienne"), ("{\\O}rsted", "Ørsted"), ("\\v{S}imek", "Šimek"),
-        ("\\v Simek", "Šimek"), ("Stra{\\ss}e", "Straße"), ("\\c{c}a", "ça"), ("na\\\"{\\i}ve", "naïve"), ("\\L{}\\'od\\'z", "Łódź"),
-        ("{$\\beta$}-Sheet", "β-Sheet"), ("$\\varepsilon$", "ε"), ("R\\&D 50\\%", "R&D 50%"), ("pages 1--2", "pages 1–2"),
-        ("a~b", "a b"), ("\\emph{word} x", "word x"), ("\\{set\\}", "{set}"), ("plain", "plain"), ("\\url{http://x.y/a_b}", "http://x.y/a_b"),
-        ("\\\\", ""), ("\\", ""), ("\\textbf{\\'e}", "é"), ("H\\H{o}s", "Hős"),
+        ('M{\\"u}ller', "Müller"),
+        ("\\'{E}tienne", "Étienne"),
+        ("{\\O}rsted", "Ørsted"),
+        ("\\v{S}imek", "Šimek"),
+        ("\\v Simek", "Šimek"),
+        ("Stra{\\ss}e", "Straße"),
+        ("\\c{c}a", "ça"),
+        ('na\\"{\\i}ve', "naïve"),
+        ("\\L{}\\'od\\'z", "Łódź"),
+        ("{$\\beta$}-Sheet", "β-Sheet"),
+        ("$\\varepsilon$", "ε"),
+        ("R\\&D 50\\%", "R&D 50%"),
+        ("pages 1--2", "pages 1–2"),
+        ("a~b", "a b"),
+        ("\\emph{word} x", "word x"),
+        ("\\{set\\}", "{set}"),
+        ("plain", "plain"),
+        ("\\url{http://x.y/a_b}", "http://x.y/a_b"),
+        ("\\\\", ""),
+        ("\\", ""),
+        ("\\textbf{\\'e}", "é"),
+        ("H\\H{o}s", "Hős"),
     ],
-)  # fmt: skip
+)
 def test_tex_letters(tex: str, plain: str) -> None:
     """TeX's letters become letters; braces and commands go."""
     assert decode_tex(tex) == plain

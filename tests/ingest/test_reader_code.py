@@ -22,26 +22,50 @@ PAD = "    // padding that makes the block long\n" * 40
 @pytest.mark.parametrize(
     ("path", "text", "expected"),
     [
-        ("a.js", "'use strict';\n\n/** Doc. */\nfunction run(x) {\n}\nconst go = async (x) => {\n};\nwindow.onload = function () {}\n",
-         ["", "run", "go", "window.onload"]),
+        (
+            "a.js",
+            "'use strict';\n\n/** Doc. */\nfunction run(x) {\n}\nconst go = async (x) => {\n};\nwindow.onload = function () {}\n",
+            ["", "run", "go", "window.onload"],
+        ),
         ("a.ts", "export interface Foo { a: string }\nexport default async function main() {\n}\n", ["Foo", "main"]),
-        ("A.java", "package a.b;\n\n/**\n * Doc.\n */\n@Service\npublic class Trainer extends Base<T> {\n    private int x;\n\n    /** Step. */\n"
-         "    @Override\n    public List<String> step(int a) throws E {\n    }\n\n    void close() {\n    }\n" + PAD + "}\n",
-         ["", "Trainer", "Trainer.step", "Trainer.close"]),
-        ("a.c", "#include <x.h>\n\nstatic int\nadd(int a, int b)\n{\n    return a + b;\n}\n\nchar *name(void) {\n}\n", ["", "add", "name"]),
+        (
+            "A.java",
+            "package a.b;\n\n/**\n * Doc.\n */\n@Service\npublic class Trainer extends Base<T> {\n    private int x;\n\n    /** Step. */\n"
+            "    @Override\n    public List<String> step(int a) throws E {\n    }\n\n    void close() {\n    }\n"
+            + PAD
+            + "}\n",
+            ["", "Trainer", "Trainer.step", "Trainer.close"],
+        ),
+        (
+            "a.c",
+            "#include <x.h>\n\nstatic int\nadd(int a, int b)\n{\n    return a + b;\n}\n\nchar *name(void) {\n}\n",
+            ["", "add", "name"],
+        ),
         ("a.cpp", "template <typename T>\nT Box<T>::get(int x) {\n}\n", ["Box<T>::get"]),
-        ("a.go", "package main\n\n// Run runs.\nfunc (p *Proxy) Run() error {\n}\n\ntype Conf struct {\n}\n", ["", "Run", "Conf"]),
-        ("a.rs", "#[derive(Debug)]\npub struct P { x: i32 }\n\nimpl<T> Iterator for P<T> {\n}\n\npub(crate) fn go() {}\n", ["P", "P", "go"]),
+        (
+            "a.go",
+            "package main\n\n// Run runs.\nfunc (p *Proxy) Run() error {\n}\n\ntype Conf struct {\n}\n",
+            ["", "Run", "Conf"],
+        ),
+        (
+            "a.rs",
+            "#[derive(Debug)]\npub struct P { x: i32 }\n\nimpl<T> Iterator for P<T> {\n}\n\npub(crate) fn go() {}\n",
+            ["P", "P", "go"],
+        ),
         ("a.R", "library(x)\n\nfit.model <- function(a, b) {\n}\n", ["", "fit.model"]),
         ("a.jl", "function foo(x)\n  x\nend\nbar(x) = 2x\n", ["foo", "bar"]),
         ("a.m", "function [a, b] = fit(x)\n% doc\na = x;\nend\nfunction y = g(x)\ny = 1;\nend\n", ["fit", "g"]),
         ("a.sh", "#!/bin/sh\nset -e\n\nbuild() {\n  make\n}\n\nfunction clean {\n  rm x\n}\n", ["", "build", "clean"]),
-        ("a.sql", "-- users\nCREATE TABLE IF NOT EXISTS \"users\" (\n  id INTEGER\n);\n\ncreate index by_name on users(name);\n", ["users", "by_name"]),
+        (
+            "a.sql",
+            '-- users\nCREATE TABLE IF NOT EXISTS "users" (\n  id INTEGER\n);\n\ncreate index by_name on users(name);\n',
+            ["users", "by_name"],
+        ),
         ("a.css", "h1,\n.title {\n  color: red;\n}\n\n.note:hover { top: 0 }\n", ["h1, .title", ".note:hover"]),
         ("Makefile", "CC = gcc\n\nall: x\n\tmake x\n", ["", ""]),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 12 else "",
-)  # fmt: skip
+)
 def test_blocks_have_names(path: str, text: str, expected: list[str]) -> None:
     """A definition begins a piece, with the comments and attributes above it."""
     assert names(path, text) == expected

@@ -22,13 +22,31 @@ from arr_sql.ingest.readers import (
 @pytest.mark.parametrize(
     ("path", "name"),
     [
-        ("docs/a.md", "markdown"), ("A.MD", "markdown"), ("x/y.py", "python"), ("a.pyi", "python"), ("refs.bib", "bibtex"),
-        ("a.csv", "table"), ("a.jsonl", "table"), ("a.toml", "config"), ("a.json", "config"), ("a.rs", "code"), ("a.R", "code"),
-        ("a.rmd", "markdown"), ("a.txt", "text"), ("README", "text"), ("LICENSE", "text"), ("Makefile", "code"),
-        ("Dockerfile", "code"), ("CMakeLists.txt", "code"), (".gitignore", "config"), ("C:\\x\\a.py", "python"),
-        ("app.log.2024-01-01", "text"), ("a.tex", "text"), ("a.rst", "text"),
+        ("docs/a.md", "markdown"),
+        ("A.MD", "markdown"),
+        ("x/y.py", "python"),
+        ("a.pyi", "python"),
+        ("refs.bib", "bibtex"),
+        ("a.csv", "table"),
+        ("a.jsonl", "table"),
+        ("a.toml", "config"),
+        ("a.json", "config"),
+        ("a.rs", "code"),
+        ("a.R", "code"),
+        ("a.rmd", "markdown"),
+        ("a.txt", "text"),
+        ("README", "text"),
+        ("LICENSE", "text"),
+        ("Makefile", "code"),
+        ("Dockerfile", "code"),
+        ("CMakeLists.txt", "code"),
+        (".gitignore", "config"),
+        ("C:\\x\\a.py", "python"),
+        ("app.log.2024-01-01", "text"),
+        ("a.tex", "text"),
+        ("a.rst", "text"),
     ],
-)  # fmt: skip
+)
 def test_readers_by_name(path: str, name: str) -> None:
     """By suffix without regard to case, or by the whole name."""
     reader = reader_for(path)
@@ -87,5 +105,8 @@ def test_a_failing_entry_point_costs_only_itself() -> None:
     found, warnings = load_entry_points(points)
     assert set(found) == {".extra"}
     assert [text.split(": ")[:2] for text in warnings] == [
-        ["reader_failed", "gone"], ["reader_failed", "none"], ["reader_failed", "odd"], ["reader_ignored", "works"],
-    ]  # fmt: skip
+        ["reader_failed", "gone"],
+        ["reader_failed", "none"],
+        ["reader_failed", "odd"],
+        ["reader_ignored", "works"],
+    ]
