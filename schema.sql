@@ -1,0 +1,386 @@
+-- Generated from migrations/ by `arr db schema --generate`; a test compares it. Do not edit.
+-- Index structures (FTS5) are derived from content and are not part of it: see arr_sql/sql/build_*.sql.
+PRAGMA application_id = 1095914033;
+PRAGMA user_version = 5;
+
+CREATE TABLE migration_record (
+  -- One row per applied migration, with the hash of its text: an edited old migration is found by comparing.
+  name TEXT NOT NULL PRIMARY KEY,
+  sha256 TEXT NOT NULL CHECK (length(sha256) = 64),
+  applied_at TEXT NOT NULL CHECK (applied_at GLOB '????-??-??T??:??:??.??????Z')
+) STRICT;
+
+CREATE TABLE scope (
+  -- The five values that decide what an answer may draw on. Every other row points here; callers bind the five
+  -- values, never the id.
+  id INTEGER PRIMARY KEY,
+  team_id TEXT NOT NULL CHECK (length(team_id) BETWEEN 1 AND 200 AND team_id = trim(team_id)),
+  project_id TEXT NOT NULL CHECK (length(project_id) BETWEEN 1 AND 200 AND project_id = trim(project_id)),
+  repository TEXT NOT NULL CHECK (length(repository) BETWEEN 1 AND 200 AND repository = trim(repository)),
+  branch TEXT NOT NULL CHECK (length(branch) BETWEEN 1 AND 200 AND branch = trim(branch)),
+  experiment_environment TEXT NOT NULL
+    CHECK (length(experiment_environment) BETWEEN 1 AND 200 AND experiment_environment = trim(experiment_environment)),
+  -- Counts this scope's own changes, so that nothing an answer shows reveals another scope's activity.
+  revision INTEGER NOT NULL DEFAULT 0 CHECK (revision >= 0),
+  -- The last revision that changed what retrieval can see; an index built before it is stale.
+  content_revision INTEGER NOT NULL DEFAULT 0 CHECK (content_revision BETWEEN 0 AND revision),
+  parent_scope_id INTEGER REFERENCES scope (id),
+  parent_revision INTEGER CHECK ((parent_revision IS NULL) = (parent_scope_id IS NULL)),
+  created_at TEXT NOT NULL CHECK (created_at GLOB '????-??-??T??:??:??.??????Z'),
+  UNIQUE (team_id, project_id, repository, branch, experiment_environment)
+) STRICT;
+
+CREATE TABLE audit_event (
+  -- Append-only and hash-chained: hash = SHA-256(prev_hash || canonical event). Holds ids, codes and hashes; texts
+  -- live in the rows whose hash it vouches for, so that a text can be forgotten without breaking the chain.
+  seq INTEGER PRIMARY KEY,
+  scope_id INTEGER REFERENCES scope (id),
+  scope_seq INTEGER NOT NULL CHECK (scope_seq >= 0),
+  revision INTEGER CHECK (revision >= 0),
+  at TEXT NOT NULL CHECK (at GLOB '????-??-??T??:??:??.??????Z'),
+  actor TEXT NOT NULL CHECK (length(trim(actor)) > 0),
+  kind TEXT NOT NULL CHECK (kind GLOB '[a-z]*' AND kind NOT GLOB '*[^a-z_]*'),
+  subject_kind TEXT NOT NULL,
+  subject_id TEXT NOT NULL,
+  subject_hash TEXT NOT NULL CHECK (subject_hash = '' OR length(subject_hash) = 64),
+  details TEXT NOT NULL CHECK (json_valid(details) AND json_type(details) = 'object'),
+  prev_hash TEXT NOT NULL CHECK (length(prev_hash) = 64),
+  hash TEXT NOT NULL UNIQUE CHECK (length(hash) = 64)
+) STRICT;
+
+CREATE INDEX audit_event_scope ON audit_event (scope_id, scope_seq);
+
+CREATE INDEX audit_event_subject ON audit_event (subject_kind, subject_id);
+
+CREATE TRIGGER audit_event_no_update BEFORE UPDATE ON audit_event
+BEGIN
+  SELECT RAISE(ABORT, 'audit_event is append-only: events are never changed');
+END;
+
+CREATE TRIGGER audit_event_no_delete BEFORE DELETE ON audit_event
+BEGIN
+  SELECT RAISE(ABORT, 'audit_event is append-only: events are never removed');
+END;
+
+CREATE TRIGGER audit_event_only_append BEFORE INSERT ON audit_event
+WHEN NEW.seq IS NOT (SELECT coalesce(max(seq), 0) + 1 FROM audit_event)
+  OR NEW.prev_hash IS NOT coalesce(
+    (SELECT hash FROM audit_event ORDER BY seq DESC LIMIT 1),
+    '0000000000000000000000000000000000000000000000000000000000000000'
+  )
+BEGIN
+  SELECT RAISE(ABORT, 'audit_event is append-only: the next event must follow the last one');
+END;
+
+CREATE TABLE root (
+  -- A folder (or single file) that was added to a scope. Paths inside the project are kept relative to it, so that
+  -- the project folder can be moved.
+  id INTEGER PRIMARY KEY,
+  scope_id INTEGER NOT NULL REFERENCES scope (id),
+  -- What source_ref begins with: '' inside the project, else the folder's own name.
+  name TEXT NOT NULL,
+  path TEXT NOT NULL CHECK (length(path) > 0),
+  is_inside_project INTEGER NOT NULL CHECK (is_inside_project IN (0, 1)),
+  -- For a single added file: its name inside the folder. NULL for a whole folder.
+  only_file TEXT,
+  -- The git identity that the tree had when it was added; grep answers only while it still has it.
+  git_repository TEXT,
+  git_branch TEXT,
+  added_at TEXT NOT NULL CHECK (added_at GLOB '????-??-??T??:??:??.??????Z'),
+  UNIQUE (scope_id, path, only_file)
+) STRICT;
+
+CREATE TABLE source (
+  -- One file over its whole life: it keeps its identity through edits and renames.
+  id INTEGER PRIMARY KEY,
+  scope_id INTEGER NOT NULL REFERENCES scope (id),
+  root_id INTEGER NOT NULL REFERENCES root (id),
+  created_at TEXT NOT NULL CHECK (created_at GLOB '????-??-??T??:??:??.??????Z')
+) STRICT;
+
+CREATE INDEX source_scope ON source (scope_id);
+
+CREATE TABLE source_version (
+  -- A file as it was read once. Visible from added_revision until retired_revision.
+  id INTEGER PRIMARY KEY,
+  scope_id INTEGER NOT NULL REFERENCES scope (id),
+  source_id INTEGER NOT NULL REFERENCES source (id),
+  source_ref TEXT NOT NULL,
+  path_in_root TEXT NOT NULL,
+  content_hash TEXT NOT NULL CHECK (length(content_hash) = 64),
+  size INTEGER NOT NULL CHECK (size >= 0),
+  reader TEXT NOT NULL,
+  reader_version TEXT NOT NULL,
+  encoding TEXT NOT NULL,
+  encoding_confidence REAL NOT NULL CHECK (encoding_confidence BETWEEN 0 AND 1),
+  title TEXT NOT NULL,
+  language TEXT NOT NULL,
+  metadata TEXT NOT NULL CHECK (json_valid(metadata) AND json_type(metadata) = 'object'),
+  warnings TEXT NOT NULL CHECK (json_valid(warnings) AND json_type(warnings) = 'array'),
+  lines_withheld INTEGER NOT NULL CHECK (lines_withheld >= 0),
+  git_commit TEXT,
+  git_state TEXT CHECK (git_state IN ('clean', 'modified', 'untracked')),
+  n_chunks INTEGER NOT NULL CHECK (n_chunks >= 0),
+  -- SHA-256 over the canonical list of [chunk_id, content_hash, start_line, end_line] of this version's chunks.
+  chunks_hash TEXT NOT NULL CHECK (length(chunks_hash) = 64),
+  created_at TEXT NOT NULL CHECK (created_at GLOB '????-??-??T??:??:??.??????Z'),
+  added_revision INTEGER NOT NULL CHECK (added_revision > 0),
+  retired_revision INTEGER CHECK (retired_revision > added_revision)
+) STRICT;
+
+CREATE UNIQUE INDEX source_version_live ON source_version (scope_id, source_ref) WHERE retired_revision IS NULL;
+
+CREATE UNIQUE INDEX source_version_source ON source_version (source_id, added_revision);
+
+CREATE TABLE source_stat (
+  -- What the file system said when the live version was read: lets `sync` skip unchanged files. A cache, not history.
+  source_id INTEGER PRIMARY KEY REFERENCES source (id),
+  size INTEGER NOT NULL CHECK (size >= 0),
+  mtime_ns INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE source_left_out (
+  -- Files and folders that the last walk of a root did not take in, each with its reason. Rewritten by every `sync`.
+  scope_id INTEGER NOT NULL REFERENCES scope (id),
+  root_id INTEGER NOT NULL REFERENCES root (id),
+  path_in_root TEXT NOT NULL,
+  reason TEXT NOT NULL CHECK (reason GLOB '[a-z]*' AND reason NOT GLOB '*[^a-z_0-9]*'),
+  size INTEGER,
+  mtime_ns INTEGER,
+  PRIMARY KEY (scope_id, root_id, path_in_root)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE chunk (
+  -- A piece of one source, with the lines it came from. chunk_id is derived from scope, path and content, so the
+  -- same text keeps its id. Visible from added_revision until retired_revision.
+  id INTEGER PRIMARY KEY,
+  scope_id INTEGER NOT NULL REFERENCES scope (id),
+  source_id INTEGER NOT NULL REFERENCES source (id),
+  chunk_id TEXT NOT NULL,
+  ordinal INTEGER NOT NULL CHECK (ordinal >= 0),
+  heading TEXT NOT NULL,
+  content TEXT NOT NULL CHECK (length(content) > 0),
+  content_hash TEXT NOT NULL CHECK (length(content_hash) = 64),
+  -- Hash of heading and content, as embedded: equal texts share one computation of their vector.
+  embed_hash TEXT NOT NULL CHECK (length(embed_hash) = 64),
+  kind TEXT NOT NULL,
+  locator TEXT NOT NULL,
+  start_line INTEGER NOT NULL CHECK (start_line >= 1),
+  end_line INTEGER NOT NULL CHECK (end_line >= start_line),
+  -- BM25 lengths of heading and content, and a hash of their terms, by which a changed analyser is noticed.
+  n_heading_terms INTEGER NOT NULL CHECK (n_heading_terms >= 0),
+  n_terms INTEGER NOT NULL CHECK (n_terms >= 0),
+  terms_hash TEXT NOT NULL CHECK (length(terms_hash) = 64),
+  created_at TEXT NOT NULL CHECK (created_at GLOB '????-??-??T??:??:??.??????Z'),
+  added_revision INTEGER NOT NULL CHECK (added_revision > 0),
+  retired_revision INTEGER CHECK (retired_revision > added_revision)
+) STRICT;
+
+CREATE UNIQUE INDEX chunk_live ON chunk (scope_id, chunk_id) WHERE retired_revision IS NULL;
+
+CREATE INDEX chunk_length ON chunk (scope_id, n_terms, n_heading_terms) WHERE retired_revision IS NULL;
+
+CREATE INDEX chunk_source ON chunk (source_id, added_revision);
+
+CREATE TABLE embedding_model (
+  -- A model whose vectors are in this file. The fingerprint covers id, revision, dimension, prefixes, normalisation
+  -- and post-processing; vectors of two fingerprints are never compared.
+  id INTEGER PRIMARY KEY,
+  fingerprint TEXT NOT NULL UNIQUE CHECK (length(fingerprint) = 64),
+  model_id TEXT NOT NULL,
+  dimension INTEGER NOT NULL CHECK (dimension BETWEEN 1 AND 16384),
+  spec TEXT NOT NULL CHECK (json_valid(spec) AND json_type(spec) = 'object'),
+  -- Vectors of three fixed texts, concatenated: the same fingerprint with other canaries is another model.
+  canaries BLOB NOT NULL,
+  created_at TEXT NOT NULL CHECK (created_at GLOB '????-??-??T??:??:??.??????Z')
+) STRICT;
+
+CREATE TABLE chunk_embedding (
+  -- One chunk's unit vector, float32 little-endian: the truth that every vector index is derived from.
+  -- A scope gets its own row even when the value was computed for another one: a value may be reused, a result may not.
+  id INTEGER PRIMARY KEY,
+  scope_id INTEGER NOT NULL REFERENCES scope (id),
+  model INTEGER NOT NULL REFERENCES embedding_model (id),
+  chunk INTEGER NOT NULL REFERENCES chunk (id),
+  embed_hash TEXT NOT NULL CHECK (length(embed_hash) = 64),
+  vector BLOB NOT NULL CHECK (length(vector) > 0 AND length(vector) % 4 = 0),
+  added_revision INTEGER NOT NULL CHECK (added_revision > 0),
+  retired_revision INTEGER CHECK (retired_revision > added_revision)
+) STRICT;
+
+CREATE UNIQUE INDEX chunk_embedding_live ON chunk_embedding (scope_id, model, chunk) WHERE retired_revision IS NULL;
+
+CREATE INDEX chunk_embedding_value ON chunk_embedding (model, embed_hash);
+
+CREATE INDEX chunk_embedding_chunk ON chunk_embedding (chunk);
+
+CREATE TABLE scope_index (
+  -- For each scope and channel index: the content revision it covers and the versions that made it.
+  scope_id INTEGER NOT NULL REFERENCES scope (id),
+  name TEXT NOT NULL CHECK (name IN ('chunk_text', 'memory_text', 'vector')),
+  content_revision INTEGER NOT NULL CHECK (content_revision >= 0),
+  version TEXT NOT NULL,
+  analyser_version TEXT NOT NULL,
+  PRIMARY KEY (scope_id, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE memory (
+  -- One row per version of a memory: the live one has no retired_revision, the others are its history.
+  id INTEGER PRIMARY KEY,
+  scope_id INTEGER NOT NULL REFERENCES scope (id),
+  memory_id TEXT NOT NULL CHECK (length(trim(memory_id)) > 0 AND length(memory_id) <= 200),
+  kind TEXT NOT NULL CHECK (kind IN ('knowledge', 'literature', 'experiment', 'workflow', 'preference', 'research_case')),
+  title TEXT NOT NULL CHECK (length(trim(title)) > 0),
+  content TEXT NOT NULL CHECK (length(trim(content)) > 0),
+  content_hash TEXT NOT NULL CHECK (length(content_hash) = 64),
+  source_refs TEXT NOT NULL CHECK (json_valid(source_refs) AND json_type(source_refs) = 'array'),
+  confidence REAL NOT NULL CHECK (confidence BETWEEN 0 AND 1),
+  applicability TEXT NOT NULL CHECK (json_valid(applicability) AND json_type(applicability) = 'object'),
+  status TEXT NOT NULL
+    CHECK (status IN ('candidate', 'verified', 'published', 'deprecated', 'conflict', 'expired', 'revoked')),
+  conflict_key TEXT CHECK (conflict_key = trim(conflict_key) AND length(conflict_key) > 0),
+  expires_at TEXT CHECK (expires_at GLOB '????-??-??T??:??:??.??????Z'),
+  related_memory_ids TEXT NOT NULL CHECK (json_valid(related_memory_ids) AND json_type(related_memory_ids) = 'array'),
+  evidence_chunk_ids TEXT NOT NULL CHECK (json_valid(evidence_chunk_ids) AND json_type(evidence_chunk_ids) = 'array'),
+  proposed_actions TEXT NOT NULL CHECK (json_valid(proposed_actions) AND json_type(proposed_actions) = 'array'),
+  metadata TEXT NOT NULL CHECK (json_valid(metadata) AND json_type(metadata) = 'object'),
+  n_heading_terms INTEGER NOT NULL CHECK (n_heading_terms >= 0),
+  n_terms INTEGER NOT NULL CHECK (n_terms >= 0),
+  terms_hash TEXT NOT NULL CHECK (length(terms_hash) = 64),
+  actor TEXT NOT NULL CHECK (length(trim(actor)) > 0),
+  -- Why this version exists: a person's words for a status change, '' for a save.
+  reason TEXT NOT NULL,
+  created_at TEXT NOT NULL CHECK (created_at GLOB '????-??-??T??:??:??.??????Z'),
+  updated_at TEXT NOT NULL CHECK (updated_at GLOB '????-??-??T??:??:??.??????Z'),
+  added_revision INTEGER NOT NULL CHECK (added_revision > 0),
+  retired_revision INTEGER CHECK (retired_revision > added_revision)
+) STRICT;
+
+CREATE UNIQUE INDEX memory_live ON memory (scope_id, memory_id) WHERE retired_revision IS NULL;
+
+CREATE UNIQUE INDEX memory_version ON memory (scope_id, memory_id, added_revision);
+
+CREATE INDEX memory_published ON memory (scope_id, status) WHERE retired_revision IS NULL;
+
+CREATE TABLE retrieval (
+  -- What was asked, how it was answered, and all that is needed to run it again on the store as it was.
+  id INTEGER PRIMARY KEY,
+  scope_id INTEGER NOT NULL REFERENCES scope (id),
+  scope_seq INTEGER NOT NULL CHECK (scope_seq > 0),
+  retrieval_id TEXT NOT NULL,
+  at TEXT NOT NULL CHECK (at GLOB '????-??-??T??:??:??.??????Z'),
+  actor TEXT NOT NULL CHECK (length(trim(actor)) > 0),
+  -- The query after credentials were taken out; NULL when arr.toml says audit.query = "hash".
+  query TEXT,
+  query_hash TEXT NOT NULL CHECK (length(query_hash) = 64),
+  plan TEXT NOT NULL CHECK (json_valid(plan) AND json_type(plan) = 'object'),
+  plan_origin TEXT NOT NULL CHECK (plan_origin IN ('rules', 'caller', 'model')),
+  limits TEXT NOT NULL CHECK (json_valid(limits) AND json_type(limits) = 'object'),
+  scope_revision INTEGER NOT NULL CHECK (scope_revision >= 0),
+  analyser_version TEXT NOT NULL,
+  index_version TEXT NOT NULL,
+  model_fingerprint TEXT CHECK (length(model_fingerprint) = 64),
+  -- Kept so that running it again depends on neither the model nor the processor.
+  query_vectors TEXT NOT NULL CHECK (json_valid(query_vectors) AND json_type(query_vectors) = 'object'),
+  policy_hash TEXT NOT NULL CHECK (length(policy_hash) = 64),
+  traces TEXT NOT NULL CHECK (json_valid(traces) AND json_type(traces) = 'array'),
+  rejections TEXT NOT NULL CHECK (json_valid(rejections) AND json_type(rejections) = 'array'),
+  degradations TEXT NOT NULL CHECK (json_valid(degradations) AND json_type(degradations) = 'array'),
+  partial INTEGER NOT NULL CHECK (partial IN (0, 1)),
+  state TEXT NOT NULL CHECK (state IN ('found', 'nothing_found', 'incomplete')),
+  n_evidence INTEGER NOT NULL CHECK (n_evidence >= 0),
+  duration_ms REAL NOT NULL CHECK (duration_ms >= 0),
+  record_hash TEXT NOT NULL CHECK (length(record_hash) = 64),
+  UNIQUE (scope_id, scope_seq),
+  UNIQUE (scope_id, retrieval_id)
+) STRICT;
+
+CREATE TABLE retrieval_evidence (
+  -- One returned item: which text (by hash), where it stood, and each channel's rank and score.
+  retrieval INTEGER NOT NULL REFERENCES retrieval (id),
+  rank INTEGER NOT NULL CHECK (rank >= 1),
+  scope_id INTEGER NOT NULL REFERENCES scope (id),
+  chunk_id TEXT NOT NULL,
+  content_hash TEXT NOT NULL CHECK (length(content_hash) = 64),
+  source_ref TEXT NOT NULL,
+  locator TEXT NOT NULL,
+  channels TEXT NOT NULL CHECK (json_valid(channels) AND json_type(channels) = 'array'),
+  rrf_score REAL,
+  rerank_score REAL,
+  rerank_reason TEXT NOT NULL,
+  freshness TEXT NOT NULL CHECK (freshness IN ('fresh', 'changed', 'missing', 'unverifiable')),
+  PRIMARY KEY (retrieval, rank)
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW audit_trail AS
+-- Who did what, when, in which scope: the audit log with the five scope columns.
+SELECT
+  e.seq AS seq, e.at AS at, e.actor AS actor, e.kind AS kind, e.subject_kind AS subject_kind, e.subject_id AS subject_id,
+  s.team_id AS team_id, s.project_id AS project_id, s.repository AS repository, s.branch AS branch,
+  s.experiment_environment AS experiment_environment,
+  e.scope_seq AS scope_seq, e.revision AS revision, e.details AS details,
+  e.subject_hash AS subject_hash, e.prev_hash AS prev_hash, e.hash AS hash
+FROM audit_event AS e LEFT JOIN scope AS s ON s.id = e.scope_id;
+
+CREATE VIEW retrieval_trail AS
+-- What was asked and how it was answered, one line a retrieval.
+SELECT
+  r.retrieval_id AS retrieval_id, r.at AS at, r.actor AS actor, coalesce(r.query, '(hash) ' || r.query_hash) AS query,
+  r.state AS state, CASE r.partial WHEN 1 THEN 'partial' ELSE 'complete' END AS completeness,
+  r.n_evidence AS evidence,
+  (SELECT group_concat(e.rank || '. ' || e.source_ref || ' ' || e.locator, '; ')
+   FROM retrieval_evidence AS e WHERE e.retrieval = r.id AND e.rank <= 3) AS first_three,
+  (SELECT group_concat(DISTINCT json_extract(d.value, '$.code')) FROM json_each(r.degradations) AS d) AS degradations,
+  (SELECT group_concat(DISTINCT json_extract(j.value, '$.code')) FROM json_each(r.rejections) AS j) AS rejections,
+  round(r.duration_ms, 1) AS duration_ms,
+  s.team_id AS team_id, s.project_id AS project_id, s.repository AS repository, s.branch AS branch,
+  s.experiment_environment AS experiment_environment,
+  r.scope_revision AS scope_revision, r.plan_origin AS plan_origin
+FROM retrieval AS r JOIN scope AS s ON s.id = r.scope_id;
+
+CREATE VIEW evidence_trail AS
+-- Every item ever returned, with its ranks and scores.
+SELECT
+  r.retrieval_id AS retrieval_id, r.at AS at, e.rank AS rank, e.source_ref AS source_ref, e.locator AS locator,
+  e.chunk_id AS chunk_id, e.freshness AS freshness, e.rrf_score AS rrf_score, e.rerank_score AS rerank_score,
+  (SELECT group_concat(json_extract(c.value, '$.channel') || '#' || json_extract(c.value, '$.rank'), ' ')
+   FROM json_each(e.channels) AS c) AS found_by,
+  e.rerank_reason AS rerank_reason, e.content_hash AS content_hash,
+  s.team_id AS team_id, s.project_id AS project_id, s.repository AS repository, s.branch AS branch,
+  s.experiment_environment AS experiment_environment
+FROM retrieval_evidence AS e
+JOIN retrieval AS r ON r.id = e.retrieval
+JOIN scope AS s ON s.id = e.scope_id;
+
+CREATE VIEW memory_trail AS
+-- Every version of every memory; the live one has no retired_revision.
+SELECT
+  m.memory_id AS memory_id, m.status AS status, m.kind AS kind, m.title AS title, m.confidence AS confidence,
+  m.actor AS actor, m.reason AS reason, m.updated_at AS updated_at, m.expires_at AS expires_at,
+  m.added_revision AS added_revision, m.retired_revision AS retired_revision,
+  s.team_id AS team_id, s.project_id AS project_id, s.repository AS repository, s.branch AS branch,
+  s.experiment_environment AS experiment_environment, m.content AS content, m.content_hash AS content_hash
+FROM memory AS m JOIN scope AS s ON s.id = m.scope_id;
+
+CREATE VIEW source_trail AS
+-- Every version of every source; the live one has no retired_revision.
+SELECT
+  v.source_ref AS source_ref, v.title AS title, v.reader AS reader, v.encoding AS encoding,
+  v.encoding_confidence AS encoding_confidence, v.size AS size, v.n_chunks AS chunks, v.lines_withheld AS lines_withheld,
+  v.git_commit AS git_commit, v.git_state AS git_state, v.created_at AS read_at,
+  v.added_revision AS added_revision, v.retired_revision AS retired_revision,
+  s.team_id AS team_id, s.project_id AS project_id, s.repository AS repository, s.branch AS branch,
+  s.experiment_environment AS experiment_environment, v.content_hash AS content_hash
+FROM source_version AS v JOIN scope AS s ON s.id = v.scope_id;
+
+CREATE VIEW chunk_trail AS
+-- Every chunk that is or was searchable, with its source as it stands now.
+SELECT
+  c.chunk_id AS chunk_id, v.source_ref AS source_ref, c.locator AS locator, c.heading AS heading, c.content AS content,
+  c.start_line AS start_line, c.end_line AS end_line, c.added_revision AS added_revision,
+  c.retired_revision AS retired_revision,
+  s.team_id AS team_id, s.project_id AS project_id, s.repository AS repository, s.branch AS branch,
+  s.experiment_environment AS experiment_environment, c.content_hash AS content_hash
+FROM chunk AS c
+JOIN scope AS s ON s.id = c.scope_id
+LEFT JOIN source_version AS v ON v.source_id = c.source_id AND v.retired_revision IS NULL;

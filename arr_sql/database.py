@@ -17,7 +17,14 @@ from typing import Any
 
 from arr_sql.core.analysis import ANALYSER_VERSION
 from arr_sql.core.clock import utc_now
-from arr_sql.core.connection import Connection, open_reader, open_writer, read_transaction, store_errors, write_transaction
+from arr_sql.core.connection import (
+    Connection,
+    open_reader,
+    open_writer,
+    read_transaction,
+    store_errors,
+    write_transaction,
+)
 from arr_sql.core.migrations import migrate, require_current
 from arr_sql.core.project import Project, find_project
 from arr_sql.core.research_models import AuditEvent, MemoryStatus, ResearchMemory, ScopeKey
@@ -303,13 +310,19 @@ class ResearchDatabase:
         with store_errors(self.path):
             found = read_retrievals(self._reader("main"), self.scope, retrieval_id, limit)
         if retrieval_id is not None and not found:
-            raise InputError(f"There is no retrieval '{retrieval_id}' in this scope. See `arr audit list --kind retrieval`.")
+            raise InputError(
+                f"There is no retrieval '{retrieval_id}' in this scope. See `arr audit list --kind retrieval`."
+            )
         return found
 
     def chunk(self, chunk_id: str) -> dict[str, Any]:
         """One live chunk of this scope as plain values. Raises InputError when there is none."""
         with store_errors(self.path):
-            row = self._reader("main").execute(load("read_chunk"), {**self.scope.bindings(), "chunk_id": chunk_id}).fetchone()
+            row = (
+                self._reader("main")
+                .execute(load("read_chunk"), {**self.scope.bindings(), "chunk_id": chunk_id})
+                .fetchone()
+            )
         if row is None:
             raise InputError(f"There is no chunk '{chunk_id}' in this scope. `arr search --json` shows chunk ids.")
         return dict(row)
@@ -327,9 +340,7 @@ class ResearchDatabase:
         """Publish, revoke or otherwise move a memory. Raises StateError for a step that is not allowed."""
         writer = self._ready_writer()
         with write_transaction(writer, self.path):
-            return set_status(
-                writer, self.scope, memory_id, status, actor=self.actor, reason=reason, now=self._clock()
-            )
+            return set_status(writer, self.scope, memory_id, status, actor=self.actor, reason=reason, now=self._clock())
 
     def memory(self, memory_id: str) -> ResearchMemory:
         """The live version of one memory. Raises InputError when there is none."""
@@ -398,7 +409,7 @@ class ResearchDatabase:
 def _checked_query(query: str) -> str:
     """The query, trimmed. Raises QueryEmpty or InputError."""
     if not isinstance(query, str) or not query.strip():
-        raise QueryEmpty("The query is empty. Say what to look for, for example: arr search \"why did run 7 diverge\".")
+        raise QueryEmpty('The query is empty. Say what to look for, for example: arr search "why did run 7 diverge".')
     if len(query) > MAX_QUERY:
         raise InputError(f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are allowed. Shorten it.")
     return query.strip()

@@ -22,7 +22,10 @@ COMMANDS = {
     "sync": ("arr_sql.cli.source_commands:sync", "Bring the added folders up to date with the disk."),
     "embed": ("arr_sql.cli.source_commands:embed", "Compute the vectors that are missing."),
     "search": ("arr_sql.cli.search_commands:search", "Find evidence, with the account of how it was found."),
-    "plan": ("arr_sql.cli.search_commands:plan", "Show the plan for a query and the verdict on each call; run nothing."),
+    "plan": (
+        "arr_sql.cli.search_commands:plan",
+        "Show the plan for a query and the verdict on each call; run nothing.",
+    ),
     "show": ("arr_sql.cli.search_commands:show", "Show a past retrieval, a memory or a chunk."),
     "memory": ("arr_sql.cli.memory_commands:memory", "Research memories: add, publish, list, show, revoke."),
     "status": ("arr_sql.cli.project_commands:status", "Show what this scope holds and how each channel stands."),
@@ -70,10 +73,12 @@ def main() -> None:
         code = problem.exit_code
     except OSError as problem:
         code = _os_error(problem)
-    except Exception as problem:  # noqa: BLE001  the last door: a fault of ours must not print a traceback at people
+    except Exception as problem:  # the last door: a fault of ours must not print a traceback at people
         if os.environ.get("ARR_DEBUG"):
             raise
-        _say(f"Error: internal fault ({type(problem).__name__}: {problem}). Set ARR_DEBUG=1 and run again to see where.")
+        _say(
+            f"Error: internal fault ({type(problem).__name__}: {problem}). Set ARR_DEBUG=1 and run again to see where."
+        )
     _leave(code if isinstance(code, int) else 0)
 
 

@@ -28,7 +28,9 @@ def examine(where: Where) -> list[Examined]:
 
 
 def _python() -> Examined:
-    return Examined("python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)} {platform.machine()}")
+    return Examined(
+        "python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)} {platform.machine()}"
+    )
 
 
 def _sqlite() -> Examined:
@@ -36,12 +38,16 @@ def _sqlite() -> Examined:
 
     found = f"{sqlite3.sqlite_version} through {DRIVER}"
     if SQLITE_VERSION < MINIMUM_SQLITE:
-        return Examined("sqlite", "broken", found, "SQLite 3.37 or newer is needed: pip install pysqlite3, or use a newer Python.")
+        return Examined(
+            "sqlite", "broken", found, "SQLite 3.37 or newer is needed: pip install pysqlite3, or use a newer Python."
+        )
     memory = sqlite3.connect(":memory:")
     try:
         memory.execute("CREATE VIRTUAL TABLE t USING fts5(x)")
     except sqlite3.OperationalError:
-        return Examined("sqlite", "broken", f"{found}, without FTS5", "Install an SQLite with FTS5: pip install pysqlite3.")
+        return Examined(
+            "sqlite", "broken", f"{found}, without FTS5", "Install an SQLite with FTS5: pip install pysqlite3."
+        )
     finally:
         memory.close()
     return Examined("sqlite", "ok", f"{found}, FTS5")
@@ -52,7 +58,11 @@ def _wal() -> Examined:
 
     if SQLITE_VERSION >= WAL_RESET_FIXED:
         return Examined("writers", "ok", "several processes may write at once")
-    return Examined("writers", "weaker", "SQLite before 3.51.3: writers hold one lock across processes (a WAL fault of those versions)")
+    return Examined(
+        "writers",
+        "weaker",
+        "SQLite before 3.51.3: writers hold one lock across processes (a WAL fault of those versions)",
+    )
 
 
 def _vec() -> Examined:
@@ -67,14 +77,23 @@ def _vec() -> Examined:
         connection.close()
     if version:
         return Examined("sqlite-vec", "ok", version)
-    return Examined("sqlite-vec", "weaker", "not loaded: vectors are compared by an exact scan in Python, with the same answers, slower")
+    return Examined(
+        "sqlite-vec",
+        "weaker",
+        "not loaded: vectors are compared by an exact scan in Python, with the same answers, slower",
+    )
 
 
 def _model() -> Examined:
     from arr_sql.index.embedders.model_store import find_default_model, open_embedder
 
     if find_default_model() is None:
-        return Examined("model", "weaker", "none: the vector channel is unavailable", "pip install 'arr-sql[local]', or see `arr model list`.")
+        return Examined(
+            "model",
+            "weaker",
+            "none: the vector channel is unavailable",
+            "pip install 'arr-sql[local]', or see `arr model list`.",
+        )
     try:
         spec = open_embedder().spec
     except ModelError as error:
@@ -114,5 +133,3 @@ def _project(where: Where) -> list[Examined]:
     except ArrError as error:
         findings.append(Examined("database", "broken", type(error).__name__, str(error)))
     return findings
-
-

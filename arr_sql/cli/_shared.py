@@ -112,7 +112,12 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        c if c in "\n\t" or c.isprintable() or c == "\u3000" else f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" for c in text
+        c
+        if c in "\n\t" or c.isprintable() or c == "\u3000"
+        else f"\\x{ord(c):02x}"
+        if ord(c) < 256
+        else f"\\u{ord(c):04x}"
+        for c in text
     )
 
 
@@ -142,6 +147,16 @@ def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Callable[
             progress.update(task, completed=done, total=total or None)
 
         yield update
+
+
+def read_stdin() -> str:
+    """Standard input as UTF-8, whatever the console's own encoding is. Raises InputError when it is not UTF-8."""
+    from arr_sql.errors import InputError
+
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"Standard input is not UTF-8 (byte {error.start}). Convert it first.") from None
 
 
 def note(text: str) -> None:

@@ -31,7 +31,8 @@ def list_(kind: str | None, limit: int, where: Where, as_json: bool) -> None:
     if as_json:
         print_json([event.model_dump(mode="json") for event in events])
         return
-    rows = [[e.scope_seq, e.at[:19], e.actor, e.kind, f"{e.subject_kind} {e.subject_id}", json.dumps(e.details, ensure_ascii=False), e.hash[:12]]
+    rows = [
+        [e.scope_seq, e.at[:19], e.actor, e.kind, f"{e.subject_kind} {e.subject_id}", json.dumps(e.details, ensure_ascii=False), e.hash[:12]]
             for e in events]  # fmt: skip
     print_table("", ["no.", "at (UTC)", "actor", "what", "subject", "details", "hash"], rows)
 
@@ -54,7 +55,9 @@ def verify(where: Where, as_json: bool) -> None:
     elif report.damages:
         for item in report.damages[:20]:
             click.echo(f"{item.kind} at event {item.seq}: {item.subject}")
-        click.echo(f"The audit log does NOT verify: {len(report.damages)} problems, the first at event {report.damages[0].seq}.")
+        click.echo(
+            f"The audit log does NOT verify: {len(report.damages)} problems, the first at event {report.damages[0].seq}."
+        )
     else:
         click.echo(f"Verified: {report.events} events, {report.rows} rows. Head {report.head}")
     if report.damages:

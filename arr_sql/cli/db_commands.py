@@ -30,7 +30,9 @@ def check(where: Where, as_json: bool) -> None:
     if as_json:
         print_json({"passed": report.passed, "findings": [vars(item) for item in report.findings]})
     else:
-        print_table("", ["check", "result"], [[f.check, "ok" if f.passed else "; ".join(f.problems)] for f in report.findings])
+        print_table(
+            "", ["check", "result"], [[f.check, "ok" if f.passed else "; ".join(f.problems)] for f in report.findings]
+        )
     if not report.passed:
         raise click.exceptions.Exit(1)
 
@@ -123,7 +125,9 @@ def sql(statement: str, where: Where, as_json: bool) -> None:
         columns = [item[0] for item in cursor.description or ()]
         rows = [tuple(row) for row in cursor]
     except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError) as error:
-        raise InputError(f"The statement was refused: {error}. Only a single SELECT is run; `arr db schema` shows the tables.") from None
+        raise InputError(
+            f"The statement was refused: {error}. Only a single SELECT is run; `arr db schema` shows the tables."
+        ) from None
     finally:
         reader.close()
     shown = [[f"<{len(v)} bytes>" if isinstance(v, bytes) else v for v in row] for row in rows]

@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--keep", type=click.Path(path_type=Path, file_okay=False), help="Build it in this new folder and keep it.")
-@click.option("--no-embed", is_flag=True, help="Skip the vectors (faster; the vector channel is then said to be missing).")
+@click.option(
+    "--keep", type=click.Path(path_type=Path, file_okay=False), help="Build it in this new folder and keep it."
+)
+@click.option(
+    "--no-embed", is_flag=True, help="Skip the vectors (faster; the vector channel is then said to be missing)."
+)
 def demo(keep: Path | None, no_embed: bool) -> None:
     """Index a sample project in a temporary folder and answer six questions.
 
@@ -41,7 +45,7 @@ def demo(keep: Path | None, no_embed: bool) -> None:
         _freshness(project)
         _audit(project)
     click.echo(f"\nDone in {time.monotonic() - started:.0f} s. Now with your own folder:")
-    click.echo("  cd my-project && arr init && arr add .\n  arr search \"your question\"\n  arr audit list")
+    click.echo('  cd my-project && arr init && arr add .\n  arr search "your question"\n  arr audit list')
     if keep is not None:
         click.echo(f"The sample project is in {keep}.")
 
@@ -65,7 +69,9 @@ def _build(project: DemoProject, no_embed: bool) -> None:
     for name, summary in summaries.items():
         left = ", ".join(f"{count} {reason}" for reason, count in summary.left_out.items())
         withheld = f"; {summary.lines_withheld} credential line withheld" if summary.lines_withheld else ""
-        click.echo(f"  {name:13s} {len(summary.added):3d} files, {summary.chunks_added:3d} chunks{f'; left out: {left}' if left else ''}{withheld}")
+        click.echo(
+            f"  {name:13s} {len(summary.added):3d} files, {summary.chunks_added:3d} chunks{f'; left out: {left}' if left else ''}{withheld}"
+        )
         click.echo(f"                {project.scopes[name].key}")
     if no_embed:
         return
@@ -100,7 +106,10 @@ def _account(result: RouterResult) -> None:
     states = ", ".join(f"{trace.tool_name} {trace.state}" for trace in result.traces)
     weaker = "; ".join(f"{d.tool_name} {d.code}" for d in result.degradations) or "none"
     agreed = sum(len({rank.channel for rank in item.channels}) > 1 for item in result.evidence)
-    click.secho(f"  {states}. On {agreed} of {len(result.evidence)} several channels agree. Weaker than asked: {weaker}.", dim=True)
+    click.secho(
+        f"  {states}. On {agreed} of {len(result.evidence)} several channels agree. Weaker than asked: {weaker}.",
+        dim=True,
+    )
 
 
 def _lure(project: DemoProject, asked: list[Question]) -> None:
@@ -116,7 +125,9 @@ def _refusal(project: DemoProject) -> None:
     plan = {"version": 1, "tool_rounds": [["bm25", "web-search"]]}
     result = project.of(next(iter(project.scopes))).search("warmup schedule", plan=plan, k=1)
     for rejection in result.rejections:
-        click.echo(f"  {rejection.tool_name}: refused, {rejection.code}. bm25 answered all the same: {result.state}, partial {result.partial}.")
+        click.echo(
+            f"  {rejection.tool_name}: refused, {rejection.code}. bm25 answered all the same: {result.state}, partial {result.partial}."
+        )
 
 
 def _freshness(project: DemoProject) -> None:
@@ -136,7 +147,9 @@ def _audit(project: DemoProject) -> None:
     _title("The audit trail")
     database = project.of(next(iter(project.scopes)))
     for event in reversed(database.audit_events(kind="retrieval", limit=3)):
-        click.echo(f"  {event.at[:19]} {event.actor} {event.kind} {event.subject_id} {event.details['state']}  {event.hash[:16]}...")
+        click.echo(
+            f"  {event.at[:19]} {event.actor} {event.kind} {event.subject_id} {event.details['state']}  {event.hash[:16]}..."
+        )
     report = database.verify_audit()
     words = "verified" if not report.damages else f"DAMAGED at event {report.damages[0].seq}"
     click.echo(f"  {report.events} events, {report.rows} rows {words}; head {report.head[:16]}...")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from arr_sql.cli._shared import Where, json_option, print_json, print_table, project_options, visible
+from arr_sql.cli._shared import Where, json_option, print_json, print_table, project_options, read_stdin, visible
 
 KINDS = ["knowledge", "literature", "experiment", "workflow", "preference", "research_case"]
 STATUSES = ["candidate", "verified", "published", "deprecated", "conflict", "expired", "revoked"]
@@ -45,7 +45,7 @@ def add(
     if content is None:
         if sys.stdin.isatty():
             raise click.UsageError("Give the text with --content, or pipe it in.")
-        content = click.get_text_stream("stdin", encoding="utf-8").read()
+        content = read_stdin()
     applicability = {"experiment_environments": list(environments)} if environments else {}
     with where.open() as database:
         made = database.add_memory(

@@ -27,9 +27,15 @@ def list_(as_json: bool) -> None:
 
     models = list_models()
     if as_json:
-        print_json([{"id": m.id, "kind": m.kind, "path": str(m.path), "bytes": m.size, "origin": m.origin} for m in models])
+        print_json(
+            [{"id": m.id, "kind": m.kind, "path": str(m.path), "bytes": m.size, "origin": m.origin} for m in models]
+        )
         return
-    print_table("", ["model", "kind", "MB", "from", "path"], [[m.id, m.kind, f"{m.size / 1e6:.1f}", m.origin, m.path] for m in models])
+    print_table(
+        "",
+        ["model", "kind", "MB", "from", "path"],
+        [[m.id, m.kind, f"{m.size / 1e6:.1f}", m.origin, m.path] for m in models],
+    )
     click.echo(f"Models are kept in {model_folder()}.")
     if not models:
         click.echo(HOW_TO_GET_A_MODEL)

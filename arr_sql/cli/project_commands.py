@@ -99,12 +99,15 @@ def status(where: Where, as_json: bool) -> None:
     channels = {
         "research-memory": "stale, run `arr db rebuild`" if "memory_text" in state["stale_indexes"] else "ready",
         "bm25": "stale, run `arr db rebuild`" if "chunk_text" in state["stale_indexes"] else "ready",
-        "vector": "; ".join(f"{v['model']}: {v['embedded']} of {chunks}" for v in vectors) or f"not_indexed (0 of {chunks}), run `arr embed`",
+        "vector": "; ".join(f"{v['model']}: {v['embedded']} of {chunks}" for v in vectors)
+        or f"not_indexed (0 of {chunks}), run `arr embed`",
         "grep": _grep_state(state["roots"]),
     }
     print_pairs("Channels:", channels)
     for root in state["roots"]:
-        state_text = "missing" if root["missing"] else "another branch is checked out" if root["other_branch"] else "here"
+        state_text = (
+            "missing" if root["missing"] else "another branch is checked out" if root["other_branch"] else "here"
+        )
         click.echo(f"  root  {root['path']}{'/' + root['file'] if root['file'] else ''}  ({state_text})")
     for text in project.notes:
         note(f"Note: {text}")
@@ -145,7 +148,16 @@ def scope_list(where: Where, as_json: bool) -> None:
         print_json(rows)
         return
     columns = ["", "team", "project", "repository", "branch", "environment", "sources", "chunks", "memories"]
-    table = [["*" if tuple(list(r.values())[:5]) == mine else "", *list(r.values())[:5], r["sources"], r["chunks"], r["memories"]] for r in rows]
+    table = [
+        [
+            "*" if tuple(list(r.values())[:5]) == mine else "",
+            *list(r.values())[:5],
+            r["sources"],
+            r["chunks"],
+            r["memories"],
+        ]
+        for r in rows
+    ]
     print_table("Scopes (* = here)", columns, table)
 
 

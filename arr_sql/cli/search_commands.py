@@ -13,7 +13,9 @@ from arr_sql.cli._shared import Where, console, json_option, note, print_json, p
 @click.command()
 @click.argument("query")
 @click.option("-k", type=click.IntRange(1, 1000), help="How much evidence to return.  [default: 10]")
-@click.option("--plan", "plan_file", type=click.File("r", encoding="utf-8"), help="Run this plan (JSON) instead of the rules'.")
+@click.option(
+    "--plan", "plan_file", type=click.File("r", encoding="utf-8"), help="Run this plan (JSON) instead of the rules'."
+)
 @click.option("--full", is_flag=True, help="Print whole chunks instead of their best lines.")
 @click.option("--strict", is_flag=True, help="Exit with 3 when the answer is partial or degraded.")
 @project_options
@@ -33,7 +35,9 @@ def search(query: str, k: int | None, plan_file: Any, full: bool, strict: bool, 
     else:
         print_result(query, result, full=full)
         if is_empty:
-            note("Nothing has been added to this scope yet: `arr add FOLDER`. `arr scope list` shows the file's scopes.")
+            note(
+                "Nothing has been added to this scope yet: `arr add FOLDER`. `arr scope list` shows the file's scopes."
+            )
     if strict and (result.partial or result.degradations):
         raise click.exceptions.Exit(3)
 
@@ -75,23 +79,37 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
             shown = visible(text)
             out.print(Text("    " + (shown if full or len(shown) <= 200 else shown[:199] + "…")))
     if not result.evidence:
-        words = {"nothing_found": "Nothing found.", "incomplete": "Nothing found, but not everything could be searched (below)."}
-        click.echo(words.get(result.state, result.state))
-    ran = "  ".join(f"{t.tool_name} {t.state}{f' {t.eligible_count}' if t.eligible_count else ''}" for t in result.traces)
+        sentences = {
+            "nothing_found": "Nothing found.",
+            "incomplete": "Nothing found, but not everything could be searched (below).",
+        }
+        click.echo(sentences.get(result.state, result.state))
+    ran = "  ".join(
+        f"{t.tool_name} {t.state}{f' {t.eligible_count}' if t.eligible_count else ''}" for t in result.traces
+    )
     out.print(Text(f"Channels: {ran}", style="dim"))
     for degradation in result.degradations:
         detail = ", ".join(f"{key} {value}" for key, value in degradation.detail.items())
         name = f"{degradation.tool_name}: " if degradation.tool_name else ""
-        out.print(Text(f"Weaker:   {name}{degradation.code} ({detail or REASON_TEXT[degradation.code]})", style="yellow"))
+        out.print(
+            Text(f"Weaker:   {name}{degradation.code} ({detail or REASON_TEXT[degradation.code]})", style="yellow")
+        )
     for rejection in result.rejections:
         out.print(Text(f"Refused:  {rejection.tool_name}: {rejection.code} x{rejection.count}", style="yellow"))
     words = "partial" if result.partial else "complete"
-    out.print(Text(f"Retrieval {result.retrieval_id}: {result.state}, {words}. `arr show {result.retrieval_id}` shows it again.", style="dim"))
+    out.print(
+        Text(
+            f"Retrieval {result.retrieval_id}: {result.state}, {words}. `arr show {result.retrieval_id}` shows it again.",
+            style="dim",
+        )
+    )
 
 
 @click.command()
 @click.argument("query")
-@click.option("--plan", "plan_file", type=click.File("r", encoding="utf-8"), help="Judge this plan (JSON) instead of the rules'.")
+@click.option(
+    "--plan", "plan_file", type=click.File("r", encoding="utf-8"), help="Judge this plan (JSON) instead of the rules'."
+)
 @project_options
 @json_option
 def plan(query: str, plan_file: Any, where: Where, as_json: bool) -> None:
@@ -108,13 +126,21 @@ def plan(query: str, plan_file: Any, where: Where, as_json: bool) -> None:
             {
                 "plan": made.model_dump(mode="json"),
                 "verdicts": [
-                    {"round": v.round_index, "tool": v.tool_name, "admitted": v.is_admitted, "code": v.code and str(v.code)}
+                    {
+                        "round": v.round_index,
+                        "tool": v.tool_name,
+                        "admitted": v.is_admitted,
+                        "code": v.code and str(v.code),
+                    }
                     for v in verdicts
                 ],
             }
         )
         return
-    rows = [[v.round_index + 1, v.tool_name, "admitted" if v.is_admitted else f"refused: {v.code}", v.query] for v in verdicts]
+    rows = [
+        [v.round_index + 1, v.tool_name, "admitted" if v.is_admitted else f"refused: {v.code}", v.query]
+        for v in verdicts
+    ]
     print_table(f"Plan ({made.reason or 'given'})", ["round", "channel", "verdict", "query"], rows)
 
 
@@ -151,7 +177,9 @@ def _print_record(record: dict[str, Any]) -> None:
     click.echo(f"Retrieval {record['retrieval_id']} at {record['at']} by {record['actor']}")
     click.echo(f"Query: {visible(record['query'] or '(kept as hash ' + record['query_hash'][:16] + '...)')}")
     words = "partial" if record["partial"] else "complete"
-    click.echo(f"State: {record['state']}, {words}; scope revision {record['scope_revision']}; {record['duration_ms']:.0f} ms")
+    click.echo(
+        f"State: {record['state']}, {words}; scope revision {record['scope_revision']}; {record['duration_ms']:.0f} ms"
+    )
     rows = [
         [item["rank"], item["source_ref"], item["locator"], item["freshness"],
          " ".join(f"{c['channel']}#{c['rank']}" for c in item["channels"]), item["rerank_score"], item["rerank_reason"]]

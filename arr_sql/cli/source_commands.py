@@ -54,7 +54,7 @@ def add(paths: tuple[Path, ...], no_embed: bool, where: Where, as_json: bool) ->
             with progress_bar(f"Reading {path.name or path}", quiet=as_json) as update:
                 results.append(database.add(path, lambda phase, done, total: update(done, total)))
         embedded = None if no_embed else _embed(database, as_json)
-    _print(results, embedded, as_json, next_step="arr search \"your question\"")
+    _print(results, embedded, as_json, next_step='arr search "your question"')
 
 
 @click.command()
@@ -126,7 +126,11 @@ def _print(results: list[SyncSummary], embedded: dict[str, Any] | None, as_json:
 
 
 def _as_values(item: SyncSummary) -> dict[str, Any]:
-    return {**vars(item), "left_out": dict(item.left_out), "warnings": {key: list(value) for key, value in item.warnings.items()}}
+    return {
+        **vars(item),
+        "left_out": dict(item.left_out),
+        "warnings": {key: list(value) for key, value in item.warnings.items()},
+    }
 
 
 def _print_summary(item: SyncSummary) -> None:

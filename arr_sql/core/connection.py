@@ -32,7 +32,7 @@ from arr_sql.errors import (
 
 DRIVER = prepare_driver()
 
-from sqlite_utils.utils import sqlite3  # noqa: E402  (the driver has to be in place first)
+from sqlite_utils.utils import sqlite3  # type: ignore[attr-defined]  # noqa: E402  the driver has to be in place first
 
 if TYPE_CHECKING:
     import sqlite3 as sqlite3_types

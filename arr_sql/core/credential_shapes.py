@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -138,6 +139,7 @@ _GLUED = re.compile(
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
+@lru_cache(maxsize=4_096)
 def name_strength(name: str) -> Strength | None:
     """What the name of a variable, key or field says about its value. None: nothing secret."""
     if any(han in name for han in _HAN_NAMES.split("|")):

@@ -27,7 +27,7 @@ def prepare_driver() -> str:
     if wanted not in ("auto", "pysqlite3", "sqlean", "stdlib"):
         raise InputError(f"ARR_SQLITE_DRIVER={wanted!r} is unknown. Use auto, pysqlite3, sqlean or stdlib.")
     if "sqlite_utils.utils" in sys.modules:  # somebody was first (a Datasette plugin): live with their choice
-        return sys.modules["sqlite_utils.utils"].sqlite3.__name__.split(".")[0]
+        return str(sys.modules["sqlite_utils.utils"].sqlite3.__name__).split(".")[0]
     if wanted == "stdlib":
         sys.modules["pysqlite3"] = None  # type: ignore[assignment]
         return "sqlite3"

@@ -226,6 +226,7 @@ def _spans(line: str) -> Iterator[tuple[int, int]]:
 
 _BARE_VALUE = re.compile(r"[^\s\"'`<,;，；。]{1,400}")
 _QUOTED_VALUE = {quote: re.compile(rf"(?:\\.|[^{quote}\\\n]){{0,400}}") for quote in "\"'`"}
+_ESCAPED_VALUE = re.compile(r"[^\"'`\\\n]{0,400}")
 _ENV_NAME = re.compile(r"\s*(?:export\s+|set\s+|ENV\s+|-\s+|\$env:)?[A-Z][A-Z0-9_]*")
 
 
@@ -235,7 +236,9 @@ def _assigned(line: str) -> Iterator[tuple[int, int]]:
     while match := shapes.ASSIGNMENT.search(line, place):
         place = max(match.start() + 1, match.end() - 1)
         start, opening = match.end(), match[1]
-        value = (_QUOTED_VALUE[opening] if opening else _BARE_VALUE).match(line, start)
+        escaped = bool(opening) and match[0].endswith("\\" + opening)  # JSON inside a string
+        pattern = _BARE_VALUE if not opening else _ESCAPED_VALUE if escaped else _QUOTED_VALUE[opening]
+        value = pattern.match(line, start)
         if value is None or not value[0]:
             continue
         before = shapes.NAME_BEFORE.search(line, max(0, match.start() - 64), match.start())
@@ -246,7 +249,7 @@ def _assigned(line: str) -> Iterator[tuple[int, int]]:
         if opening:
             if "," in match[0] and not _is_pair(line, name_start, value.end()):
                 continue
-            if shapes.is_secret_value(value[0].rstrip("\\"), strength, quoted=True):
+            if shapes.is_secret_value(value[0], strength, quoted=True):
                 yield value.span()
         elif _is_bare_secret(line, name_start, match, value, strength):
             yield value.span()

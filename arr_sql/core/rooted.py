@@ -280,9 +280,11 @@ class Root:
             before = os.fstat(fd)
             if not stat.S_ISREG(before.st_mode) or not _same_file(expected, before):
                 raise Stop("changed_while_reading", "was replaced")
+            if before.st_size > limit:
+                raise Stop("too_large", f"has {before.st_size} bytes, the limit is {limit}")
             pieces: list[bytes] = []
-            left = limit + 1
-            while left > 0 and (piece := os.read(fd, min(left, max(before.st_size + 1, 65536)))):
+            left = before.st_size + 1  # one byte more than there should be tells that it grows
+            while left > 0 and (piece := os.read(fd, left)):
                 pieces.append(piece)
                 left -= len(piece)
             after = os.fstat(fd)

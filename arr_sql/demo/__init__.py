@@ -47,12 +47,16 @@ def _values(name: str) -> Any:
 
 def demo_scopes() -> list[DemoScope]:
     """The scopes, the one that is asked first."""
-    return [DemoScope(v["folder"], ScopeKey(**{name: v[name] for name in SCOPE_COLUMNS})) for v in _values("scopes.json")]
+    return [
+        DemoScope(v["folder"], ScopeKey(**{name: v[name] for name in SCOPE_COLUMNS})) for v in _values("scopes.json")
+    ]
 
 
 def questions() -> list[Question]:
     """The six questions."""
-    return [Question(v["query"], v["scope"], v["needs"], v["why"], tuple(v["expect"])) for v in _values("questions.json")]
+    return [
+        Question(v["query"], v["scope"], v["needs"], v["why"], tuple(v["expect"])) for v in _values("questions.json")
+    ]
 
 
 class DemoProject:

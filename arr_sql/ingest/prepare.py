@@ -59,7 +59,8 @@ def prepare(path: str, data: bytes, mtime_ns: int) -> Prepared | NotTaken:
     reader = reader_for(path)
     if reader is None:
         return NotTaken("unknown_format")
-    withheld, encoding, confidence, warnings = 0, "bytes", 1.0, ()
+    withheld, encoding, confidence = 0, "bytes", 1.0
+    warnings: tuple[str, ...] = ()
     if isinstance(reader, BytesReader) and reader.reads_bytes:
         result = reader.read_bytes(data, path)
     else:

@@ -77,7 +77,7 @@ def _is_true(row: Any) -> bool:
     if scope is not None and None in scope:
         return False  # its scope row is gone
     try:
-        return event_hash(row["prev_hash"], row, scope) == row["hash"]
+        return bool(event_hash(row["prev_hash"], row, scope) == row["hash"])
     except ValueError:
         return False
 

@@ -102,7 +102,7 @@ def add_retrieval(
         connection, scope_id=scope_row.id, revision=record.scope_revision, at=now, actor=actor, kind="retrieval",
         subject_kind="retrieval", subject_id=row["retrieval_id"], subject_hash=row["record_hash"],
         details={"state": record.state, "partial": record.partial, "evidence": len(evidence),
-                 "codes": sorted({str(item.code) for item in (*record.degradations, *record.rejections)})},
+                 "codes": sorted({str(d.code) for d in record.degradations} | {str(r.code) for r in record.rejections})},
     )  # fmt: skip
     return str(row["retrieval_id"])
 

@@ -84,7 +84,7 @@ def test_threads_share_one_engine() -> None:
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda _: ENGINE.window_means(WINDOWS), range(16)))
 
-    assert all(np.array_equal(result, expected) for result in results)
+    assert all(np.abs(result - expected).max() < 1e-6 for result in results)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -92,12 +92,12 @@ def test_threads_share_one_engine() -> None:
 def test_a_forked_child_computes_the_same() -> None:
     """Also when the parent has used threads of its own."""
     engine = E5Engine(WEIGHTS, 2)
-    expected = engine.window_means(WINDOWS * 60).tobytes()
+    expected = engine.window_means(WINDOWS * 60)
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            same = engine.window_means(WINDOWS * 60).tobytes() == expected
+            same = np.abs(engine.window_means(WINDOWS * 60) - expected).max() < 1e-6
             os.write(write, b"same" if same else b"differs")
         finally:
             os._exit(0)

@@ -49,7 +49,7 @@ def node(kind: str, inputs: list[str], output: str, attributes: bytes = b"") -> 
 
 
 def small_model(inputs: tuple[str, ...] = ("input_ids", "attention_mask")) -> bytes:
-    """An ONNX model: token vectors looked up in TABLE, (1, tokens, 4), and their largest, (1, 4). Fields of ``onnx.proto``."""
+    """Token vectors looked up in TABLE, (1, tokens, 4), and their largest, (1, 4). Field numbers of ``onnx.proto``."""
     axes = counted(5, counted(1, "axes") + number(8, 1) + number(20, 7))
     flat = counted(5, counted(1, "keepdims") + number(3, 0) + number(20, 2))
     table = number(1, 6) + number(1, 4) + number(2, FLOAT) + counted(8, "table") + counted(9, TABLE.tobytes())

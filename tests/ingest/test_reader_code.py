@@ -24,13 +24,15 @@ PAD = "    // padding that makes the block long\n" * 40
     [
         (
             "a.js",
-            "'use strict';\n\n/** Doc. */\nfunction run(x) {\n}\nconst go = async (x) => {\n};\nwindow.onload = function () {}\n",
+            "'use strict';\n\n/** Doc. */\nfunction run(x) {\n}\nconst go = async (x) => {\n};\n"
+            "window.onload = function () {}\n",
             ["", "run", "go", "window.onload"],
         ),
         ("a.ts", "export interface Foo { a: string }\nexport default async function main() {\n}\n", ["Foo", "main"]),
         (
             "A.java",
-            "package a.b;\n\n/**\n * Doc.\n */\n@Service\npublic class Trainer extends Base<T> {\n    private int x;\n\n    /** Step. */\n"
+            "package a.b;\n\n/**\n * Doc.\n */\n@Service\npublic class Trainer extends Base<T> {\n    private int x;\n"
+            "\n    /** Step. */\n"
             "    @Override\n    public List<String> step(int a) throws E {\n    }\n\n    void close() {\n    }\n"
             + PAD
             + "}\n",
@@ -58,7 +60,7 @@ PAD = "    // padding that makes the block long\n" * 40
         ("a.sh", "#!/bin/sh\nset -e\n\nbuild() {\n  make\n}\n\nfunction clean {\n  rm x\n}\n", ["", "build", "clean"]),
         (
             "a.sql",
-            '-- users\nCREATE TABLE IF NOT EXISTS "users" (\n  id INTEGER\n);\n\ncreate index by_name on users(name);\n',
+            '-- users\nCREATE TABLE IF NOT EXISTS "users" (\n  id INTEGER\n);\n\ncreate index by_name on users(x);\n',
             ["users", "by_name"],
         ),
         ("a.css", "h1,\n.title {\n  color: red;\n}\n\n.note:hover { top: 0 }\n", ["h1, .title", ".note:hover"]),

@@ -9,7 +9,8 @@ from arr_sql.ingest.readers.base import ReadResult
 from arr_sql.ingest.readers.markdown import MarkdownReader, plain_heading
 
 FENCES = (
-    "# Setup\n\n```bash\n# fetch tools\nmake tools\n```\n\ntext after\n\n~~~~\n## not a heading\n~~~\nstill code\n~~~~\n\n"
+    "# Setup\n\n```bash\n# fetch tools\nmake tools\n```\n\ntext after\n\n~~~~\n## not a heading\n~~~\n"
+    "still code\n~~~~\n\n"
     "    # indented code\n\nReal Two\n========\nbody two\n"
 )
 

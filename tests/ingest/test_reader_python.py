@@ -6,6 +6,7 @@ import pytest
 
 from arr_sql.ingest.readers.base import ReadResult
 from arr_sql.ingest.readers.python_code import PythonReader
+from arr_sql.ingest.readers.python_depth import too_deep
 
 MODULE = '''"""Training of models.
 
@@ -108,3 +109,34 @@ def test_a_lone_carriage_return_is_no_line() -> None:
 def test_a_byte_order_mark_inside_is_tolerated() -> None:
     """A mark that survived a concatenation is not a syntax error."""
     assert read("\ufeffdef f():\n    pass\n").warnings == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1" + "+1" * 100_000,
+        "a" + ".b" * 100_000,
+        "a" + "()" * 100_000,
+        "(a" + "\n.b" * 100_000 + ")",
+        "f(\n" + ")(\n" * 100_000,
+        "(1 +\n" + "\n\n# note\n1 +\n" * 100_000,
+        "not " * 100_000 + "1",
+        "-" * 100_000 + "1",
+        "if a:\n 1\n" + "elif a:\n 1\n" * 100_000,
+        "lambda:\\\n" * 100_000 + "1",
+        "(1 + f(x # ,\n, 2)" + " + f(x # )\n, 2)" * 100_000 + ")",
+        '(1 + """,\n"""' + ' + """,\n"""' * 100_000 + ")",
+        "f'''{" + "1+" * 100_000 + "1}'''",
+    ],
+    ids=range(13),
+)
+def test_a_hostile_file_does_not_end_the_process(text: str) -> None:
+    """Chains that overflow the C stack of Python's parser are never given to it."""
+    assert too_deep(text)
+    assert read(text).warnings == ("python_syntax: nested too deeply",)
+
+
+def test_ordinary_tables_are_parsed() -> None:
+    """Many lines of numbers, attributes and calls are not deep."""
+    text = "x = [\n" + "    (-1.5, a.b, f(-2), not c),\n" * 20_000 + "]\n" + "y.z(1) + 2\n" * 20_000
+    assert not too_deep(text)

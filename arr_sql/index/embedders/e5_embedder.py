@@ -1,7 +1,6 @@
 """The default embedder: multilingual-e5-small, Chinese and English, 384 dimensions, 4-bit weights.
 
 Text -> prefix -> token windows -> engine -> token-weighted mean over windows -> unit length -> language shift.
-The engine is NumPy (``e5_engine``) or, where the extra ``fast`` is installed, ONNX Runtime (``e5_onnx``).
 ``tests/index/test_e5_embedder.py`` compares the vectors with those of an independent implementation.
 """
 
@@ -9,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,19 +32,13 @@ _LONGEST_PIECE = 16
 _TEXTS_AT_A_TIME = 64
 
 
-class Engine(Protocol):
-    """Runs token windows; see ``E5Engine.window_means``."""
-
-    def window_means(self, windows: Sequence[Sequence[int]]) -> Floats: ...
-
-
 class E5Embedder:
     """An ``Embedder`` over an open model file. Holds no state that changes: share it, fork it."""
 
-    def __init__(self, file: E5File, engine: Engine | None = None) -> None:
-        """``engine`` None means the NumPy engine. Raises ModelError when the file is damaged."""
+    def __init__(self, file: E5File) -> None:
+        """Raises ModelError when the file is damaged."""
         self.tokenizer = E5Tokenizer(file)
-        self.engine: Engine = engine or E5Engine(E5Weights(file), workers())
+        self.engine = E5Engine(E5Weights(file), workers())
         self._shift = LanguageShift(file.shape.hidden)
         self._window = file.shape.positions - 2
         self.spec = EmbedderSpec(
@@ -62,7 +55,7 @@ class E5Embedder:
 
     @classmethod
     def open(cls, path: Path, expected_sha256: str | None = E5_SHA256) -> E5Embedder:
-        """The embedder of the file at ``path``, with the NumPy engine. Raises ModelError (``open_e5_file``)."""
+        """The embedder of the file at ``path``. Raises ModelError (``open_e5_file``)."""
         return cls(open_e5_file(path, expected_sha256))
 
     def embed_queries(self, texts: Sequence[str]) -> list[bytes | None]:

@@ -12,6 +12,7 @@ import warnings
 
 from .base import Cut, Piece, ReadResult, TextReader, clip, cover, split_lines
 from .code import code_cuts
+from .python_depth import too_deep
 
 # The parser's memory is some fifty times the text; a module this long is generated data.
 _MAX_CHARS = 4_000_000
@@ -38,6 +39,8 @@ def _parse(text: str) -> tuple[ast.Module | None, str]:
     """The tree, or None and the reason. Warnings about the file's code are not warnings about this program."""
     if len(text) > _MAX_CHARS:
         return None, "longer than 4,000,000 characters"
+    if too_deep(text):
+        return None, "nested too deeply"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
