@@ -13,7 +13,7 @@ from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from arr_sql.core.analysis import ANALYSER_VERSION
 from arr_sql.core.clock import utc_now
@@ -39,15 +39,12 @@ from arr_sql.index.text_index import (
     rebuild_text_index,
     stale_text_indexes,
 )
-from arr_sql.index.vector_index import EmbedSummary, fill_vectors
 from arr_sql.ingest.roots import RootRow, add_root, is_other_branch, read_roots
-from arr_sql.ingest.sync import Progress, Syncer, SyncSummary
 from arr_sql.memory.audit_log import current_actor, list_events
 from arr_sql.memory.audit_verify import VerifyReport, verify_audit
 from arr_sql.memory.research_store import add_memory, list_memories, make_memory, read_memory, set_status
 from arr_sql.memory.retrieval_log import RetrievalRecord, add_retrieval, read_retrievals
 from arr_sql.memory.scope_store import ensure_scope, read_scope
-from arr_sql.memory.store_check import CheckReport, check_store
 from arr_sql.policy.admission import Policy, ToolFacts, Verdict, admit
 from arr_sql.policy.plan_rules import parse_plan, rule_plan
 from arr_sql.policy.retrieval_router import Limits, RunOutcome, run
@@ -58,6 +55,12 @@ from arr_sql.retrieval.grep_retriever import GrepRetriever, GrepRoot
 from arr_sql.retrieval.memory_retriever import MemoryRetriever
 from arr_sql.retrieval.rule_reranker import RERANKER_VERSION
 from arr_sql.retrieval.vector_retriever import QueryVectors, VectorRetriever, from_embedder
+
+if TYPE_CHECKING:
+    # Imported where they are used: a search pays for none of them (tests/promises/test_imports.py).
+    from arr_sql.index.vector_index import EmbedSummary
+    from arr_sql.ingest.sync import Progress, SyncSummary
+    from arr_sql.memory.store_check import CheckReport
 
 DEFAULT_MAX_FILE_BYTES = 16 << 20
 # Which text index each channel reads: an index behind its content refuses the channel at admission.
@@ -166,6 +169,8 @@ class ResearchDatabase:
         return self._sync(roots, progress)
 
     def _sync(self, roots: list[RootRow], progress: Progress) -> SyncSummary:
+        from arr_sql.ingest.sync import Syncer
+
         syncer = Syncer(
             self._write(), self.path, self.scope, self.actor,
             max_file_bytes=self._max_file_bytes, progress=progress, clock=self._clock,
@@ -190,6 +195,7 @@ class ResearchDatabase:
     ) -> EmbedSummary:
         """Compute the vectors that are missing. Raises ModelError when there is no model."""
         from arr_sql.index.embedders.model_store import open_embedder
+        from arr_sql.index.vector_index import fill_vectors
 
         embedder = self._embedder_source()
         if embedder is None:
@@ -392,6 +398,8 @@ class ResearchDatabase:
 
     def check(self) -> CheckReport:
         """SQLite's integrity, foreign keys, schema, FTS5, index = content, audit. Changes nothing."""
+        from arr_sql.memory.store_check import check_store
+
         return check_store(self.path)
 
     def rebuild(self, progress: Callable[[int], None] = lambda done: None) -> int:

@@ -111,11 +111,12 @@ def phrase_in(phrase: str, text: str) -> bool:
 
 
 def identifiers(text: str) -> list[str]:
-    """Return the identifiers, paths, versions, error codes and macros in ``text`` as typed, each once, in order."""
+    """Return the names in ``text``, each once, in order, case kept: identifiers, paths, versions, error codes, macros.
+
+    Words that are only hyphenated, possessive or joined by a stroke between little words are not names.
+    """
     found: dict[str, None] = {}
     for chunk in cut.chunks(prepare(text)):
-        if not (not chunk.isascii() and cut.is_unspaced(chunk)) and any(
-            kind == cut.WHOLE for kind, _ in cut.word_pieces(chunk)
-        ):
+        if (chunk.isascii() or not cut.is_unspaced(chunk)) and cut.is_name(chunk):
             found[chunk] = None
     return list(found)

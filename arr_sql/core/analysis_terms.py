@@ -27,14 +27,21 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 from arr_sql.core.analysis_fold import UNSPACED, fold
-from arr_sql.core.analysis_words import stem
+from arr_sql.core.analysis_words import STOP_WORDS, stem
 
 WORD, SURFACE, WHOLE, PART, PAIR, MINOR, EXTRA, CHARACTER, BIGRAM = range(9)
 Piece = tuple[int, str]
 
 MAX_TERM = 100
+# Papers write α, \alpha and alpha; each finds the others.
+_LETTER_NAMES = """
+alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma sigma tau upsilon phi chi
+psi omega
+"""
+_GREEK = dict(zip(map(chr, range(0x3B1, 0x3CA)), _LETTER_NAMES.split(), strict=True))
 _MAX_PARTS = 16  # a run that falls into more parts than this is base64 or the like, not a name
 
 
@@ -66,6 +73,10 @@ _SPACES = re.compile(r"\s+")
 _SEGMENT_GAP = re.compile(r"(?:[\-/@&:#+%]|(?<![0-9])\.|\.(?![0-9]))+")
 _ATOM = re.compile(rf"\d+(?:\.\d+)*|{_LETTER}+")
 _CAMEL = re.compile(rf"[A-Z]{{2,}}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|(?:[^\W\d_A-Za-z]|[{_M}])+")
+_LETTERS = re.compile(rf"{_LETTER}+")
+# A digit beside a letter or a sign, or a sign that ordinary words do not hold.
+_NAME_SIGN = re.compile(r"[^\W\d][\-./]?\d|\d[\-./]?[^\W\d]|\d[.\-/]\d|[_@#]\w|\w_|::|\+\+|\w#|\w[./]\w|^\.\w|&")
+_LITTLE = STOP_WORDS | {"e", "g"}  # e.g., i.e.
 _POSSESSIVE = re.compile(r"'(?:s|ll|re|ve|d|m)(?![^\W_])", re.IGNORECASE)
 _TAIL = re.compile(r"(?:\+\+|#)(?=[0-9]*$)")
 _HEX = re.compile(r"[0-9a-fA-F]{7,}")
@@ -107,6 +118,18 @@ def _cached_pieces(chunk: str) -> tuple[Piece, ...]:
 def without_endings(chunk: str) -> str:
     """Return the chunk without ``'s`` and the like, and without apostrophes: ``user's`` -> ``user``."""
     return _POSSESSIVE.sub("", chunk).replace("'", "")
+
+
+def is_little(chunk: str) -> bool:
+    """Tell whether a chunk holds nothing but little words: ``the``, ``and/or``, ``e.g``."""
+    return all(run.lower() in _LITTLE for run in _LETTERS.findall(chunk) or ("0",))
+
+
+def is_name(chunk: str) -> bool:
+    """Tell whether a chunk is an identifier, path, version, error code or macro rather than a word of a language."""
+    if chunk[0] == "\\" or _NAME_SIGN.search(chunk):
+        return not is_little(chunk)
+    return any(len(_CAMEL.findall(run)) > 1 for run in _LETTERS.findall(chunk))
 
 
 def _pieces(chunk: str) -> Iterator[Piece]:
@@ -185,10 +208,11 @@ def _compound(chunk: str) -> Iterator[Piece]:
     if text[-1] == "%" and not text[-2].isdigit():
         text = text[:-1]
     if tail and segments:  # C++ and C# are names of their own, not kinds of C
-        language = fold(_SEGMENT_GAP.split(chunk[: tail.start()])[-1])
-        wholes[language + tail[0]] = None
-        if len(language) == 1:
-            parts = [part for part in parts if part[0] != language]
+        before = [s for s in _SEGMENT_GAP.split(chunk[: tail.start()]) if s.strip("_")]
+        if before:
+            wholes[fold(before[-1]) + tail[0]] = None
+            if len(before[-1]) == 1:
+                del parts[-1 - (len(segments) - len(before))]
     if chunk.endswith(".NET") or text == ".net":
         wholes[".net"] = None
         parts = parts[:-1]
@@ -196,7 +220,10 @@ def _compound(chunk: str) -> Iterator[Piece]:
         wholes[text] = None
 
     for part, kind in parts:
-        if len(part) == 1 and len(parts) > 1:
+        if part in _GREEK:
+            yield WORD, part
+            yield WHOLE, _GREEK[part]
+        elif len(part) == 1 and len(parts) > 1:
             yield MINOR, part
         elif kind == WORD or len(parts) == 1:
             yield from _word(part)
@@ -208,7 +235,7 @@ def _compound(chunk: str) -> Iterator[Piece]:
             yield WHOLE, piece
             if stem(piece) != piece:
                 yield WHOLE, stem(piece)
-    for (left, _), (right, _) in zip(parts, parts[1:], strict=False):
+    for (left, _), (right, _) in pairwise(parts):
         pair = f"{left}_{right}"
         if pair not in wholes and len(pair) <= MAX_TERM:
             yield PAIR, pair

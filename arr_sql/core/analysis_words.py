@@ -16,15 +16,16 @@ from functools import lru_cache
 from typing import Any
 
 # Lucene's 33 words, and those that turn a wish into a sentence: question words, pronouns, auxiliaries.
-STOP_WORDS = frozenset(
-    """a an and are as at be but by for if in into is it no not of on or such that the their then there these they this
-    to was will with
+_LITTLE_WORDS = """
+a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was
+will with
 
-    what which who whom whose when where why how do does did i me my we our us you your he she him his her its them am
-    were been being has have had having can could should would may might must shall from about
+what which who whom whose when where why how do does did i me my we our us you your he she him his her its them am were
+been being has have had having can could should would may might must shall from about
 
-    dont doesnt didnt isnt arent wasnt werent hasnt havent hadnt cant couldnt shouldnt wouldnt wont""".split()
-)
+dont doesnt didnt isnt arent wasnt werent hasnt havent hadnt cant couldnt shouldnt wouldnt wont
+"""
+STOP_WORDS = frozenset(_LITTLE_WORDS.split())
 # Particles and pronouns of Chinese: as single characters they stand in every text. In pairs they count.
 STOP_CHARACTERS = frozenset("的了是在和与及或而之其于以为对把被也都就这那有我你他她它们个吗呢吧啊么怎什哪")
 

@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from arr_sql.core.driver import prepare_driver
+from arr_sql.core.driver import driver_module, prepare_driver
 from arr_sql.core.filesystem import is_network_folder
 from arr_sql.core.process_lock import process_lock
+from arr_sql.core.statements import load
 from arr_sql.errors import (
     ArrError,
     NotAnArrDatabase,
@@ -31,8 +32,8 @@ from arr_sql.errors import (
 )
 
 DRIVER = prepare_driver()
-
-from sqlite_utils.utils import sqlite3  # type: ignore[attr-defined]  # noqa: E402  the driver has to be in place first
+# The module that `from sqlite_utils.utils import sqlite3` gives: a bundled driver's Error is not the standard library's.
+sqlite3 = driver_module(DRIVER)
 
 if TYPE_CHECKING:
     import sqlite3 as sqlite3_types
@@ -42,9 +43,11 @@ else:
     Connection = sqlite3.Connection
 
 __all__ = [
+    "APPLICATION_ID",
     "DRIVER",
     "SQLITE_VERSION",
     "Connection",
+    "file_version",
     "open_reader",
     "open_writer",
     "read_transaction",
@@ -55,6 +58,7 @@ __all__ = [
 ]
 
 SQLITE_VERSION: tuple[int, ...] = tuple(int(part) for part in sqlite3.sqlite_version.split("."))
+APPLICATION_ID = 0x41525231  # "ARR1"
 MINIMUM_SQLITE = (3, 37, 0)  # STRICT tables
 # Below this, two connections that reset the WAL at the same instant can corrupt the file: hold one lock across processes.
 WAL_RESET_FIXED = (3, 51, 3)
@@ -63,10 +67,13 @@ JSON_IS_INNOCUOUS = (3, 43, 0)
 BUSY_TIMEOUT_SECONDS = 5.0
 
 
-def open_writer(path: Path, *, create: bool = False, timeout: float = BUSY_TIMEOUT_SECONDS) -> Connection:
+def open_writer(
+    path: Path, *, create: bool = False, timeout: float = BUSY_TIMEOUT_SECONDS, mounts: str | None = None
+) -> Connection:
     """A connection that may write. Autocommit; use :func:`write_transaction` around changes.
 
-    Raises StoreMissing when the file is not there (unless ``create``), StoreReadOnly, NotAnArrDatabase, StoreBusy.
+    ``mounts`` stands for ``/proc/self/mounts``. Raises StoreMissing when the file is not there (unless ``create``),
+    StoreReadOnly, StoreBusy, and NotAnArrDatabase before a byte of another application's file is changed.
     """
     _require_sqlite(path)
     if not create and not path.is_file():
@@ -76,7 +83,8 @@ def open_writer(path: Path, *, create: bool = False, timeout: float = BUSY_TIMEO
     with store_errors(path):
         connection = _connect(path, "rwc" if create else "rw", timeout)
         try:
-            _set_journal(connection, path, timeout)
+            file_version(connection, path)
+            _set_journal(connection, is_network_folder(path.parent, mounts), timeout)
             for pragma in ("synchronous=FULL", "secure_delete=ON", "recursive_triggers=ON"):
                 connection.execute(f"PRAGMA {pragma}")
         except BaseException:
@@ -123,12 +131,22 @@ def _connect(path: Path, mode: str, timeout: float) -> Connection:
     return connection
 
 
-def _set_journal(connection: Connection, path: Path, timeout: float) -> None:
+def file_version(connection: Connection, path: Path) -> int:
+    """The file's schema version, 0 for an empty file. Raises NotAnArrDatabase for another application's file."""
+    row = connection.execute(load("read_application")).fetchone()
+    if row["application_id"] == APPLICATION_ID:
+        return int(row["user_version"])
+    if row["application_id"] or row["has_tables"]:
+        raise NotAnArrDatabase(f"'{path}' is an SQLite database of another application. Name another file with --db, or run `arr init`.")
+    return 0
+
+
+def _set_journal(connection: Connection, is_network: bool, timeout: float) -> None:
     """WAL, or a rollback journal on a network folder, where WAL's shared memory does not work.
 
     Changing the mode ignores the busy timeout, hence the loop.
     """
-    wanted = "delete" if is_network_folder(path.parent) else "wal"
+    wanted = "delete" if is_network else "wal"
     give_up = time.monotonic() + timeout
     while True:
         try:
@@ -228,21 +246,23 @@ _ALLOWED_ACTIONS = frozenset(
         sqlite3.SQLITE_TRANSACTION,
     }
 )
-_ALLOWED_PRAGMAS = frozenset({"data_version", "integrity_check", "foreign_key_check", "table_info", "table_list",
-                              "index_list", "index_info", "journal_mode", "user_version", "application_id",
-                              "page_count", "page_size", "freelist_count"})  # fmt: skip
+_ALLOWED_PRAGMAS = frozenset({"data_version", "integrity_check", "foreign_key_check", "table_list", "journal_mode",
+                              "user_version", "application_id", "page_count", "page_size", "freelist_count"})  # fmt: skip
+_PRAGMAS_WITH_ARGUMENT = frozenset({"table_info", "index_list", "index_info"})
 _REFUSED_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"})
 
 
 def _only_select(action: int, first: str | None, second: str | None, _db: str | None, _trigger: str | None) -> int:
     if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in _REFUSED_FUNCTIONS:
         return int(sqlite3.SQLITE_DENY)
-    if action in _ALLOWED_ACTIONS:
+    # UPDATE of sqlite_master: how older libraries (3.40) declare a virtual table on first use; a real one is still
+    # refused, because the schema is not writable and the file is open for reading only.
+    if action in _ALLOWED_ACTIONS or (action == sqlite3.SQLITE_UPDATE and first == "sqlite_master"):
         return int(sqlite3.SQLITE_OK)
-    if action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in _ALLOWED_PRAGMAS and second is None:
-        return int(sqlite3.SQLITE_OK)
-    if action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in ("table_info", "index_list", "index_info"):
-        return int(sqlite3.SQLITE_OK)
+    if action == sqlite3.SQLITE_PRAGMA:
+        name = (first or "").lower()
+        if name in _PRAGMAS_WITH_ARGUMENT or (name in _ALLOWED_PRAGMAS and second is None):
+            return int(sqlite3.SQLITE_OK)
     return int(sqlite3.SQLITE_DENY)
 
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from types import ModuleType
+from typing import Any
 
 from arr_sql.errors import InputError
 
@@ -48,3 +50,26 @@ def _importable(name: str) -> bool:
     except ImportError:
         return False
     return True
+
+
+def driver_module(name: str) -> Any:
+    """The very module that sqlite-utils will use (a test compares), without importing sqlite-utils.
+
+    Importing sqlite-utils takes 0.1 s of every command's start and imports NumPy where that is installed, with BLAS
+    threads that wait by spinning (the embedder, which asks for one thread, then runs six times slower).
+    """
+    if "sqlite_utils.utils" in sys.modules:
+        return sys.modules["sqlite_utils.utils"].sqlite3
+    return importlib.import_module("sqlite3" if name == "sqlite3" else "pysqlite3")
+
+
+def import_sqlite_utils() -> ModuleType:
+    """sqlite-utils, imported without NumPy and pandas, which it would only use to name column types."""
+    hidden = [name for name in ("numpy", "pandas") if name not in sys.modules and "sqlite_utils" not in sys.modules]
+    for name in hidden:
+        sys.modules[name] = None  # type: ignore[assignment]  # to an import statement: not installed
+    try:
+        return importlib.import_module("sqlite_utils")
+    finally:
+        for name in hidden:
+            del sys.modules[name]

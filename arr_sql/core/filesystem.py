@@ -1,7 +1,11 @@
-"""Is a folder on a network file system? There SQLite's WAL mode does not work between hosts (sqlite.org/wal.html)."""
+"""Is a folder on a network file system? There SQLite's WAL mode does not work between hosts (sqlite.org/wal.html).
+
+``mounts`` is the text of ``/proc/self/mounts``; tests hand in one of their own (tests/core/test_connection.py).
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -10,27 +14,34 @@ NETWORK_KINDS = frozenset(
 )
 
 
-def filesystem_kind(folder: Path) -> str:
+def filesystem_kind(folder: Path, mounts: str | None = None) -> str:
     """The file system's name (``ext4``, ``nfs4``, ...), or ``unknown`` where the system does not tell."""
-    if not sys.platform.startswith("linux"):
-        return "unc" if str(folder).startswith("\\\\") else "unknown"
-    try:
-        mounts = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return "unknown"
+    if mounts is None:
+        if not sys.platform.startswith("linux"):
+            return "unc" if str(folder).startswith("\\\\") else "unknown"
+        try:
+            mounts = Path("/proc/self/mounts").read_text("utf-8", "replace")
+        except OSError:
+            return "unknown"
     target = folder.resolve()
     best, kind = -1, "unknown"
-    for line in mounts:
+    for line in mounts.splitlines():
         fields = line.split(" ")
         if len(fields) < 3:
             continue
-        mount_point = Path(fields[1].replace("\\040", " "))
-        if (mount_point == target or mount_point in target.parents) and len(mount_point.parts) > best:
+        mount_point = Path(_unescaped(fields[1]))
+        # >=: of two mounts on one folder the later one hides the earlier
+        if (mount_point == target or mount_point in target.parents) and len(mount_point.parts) >= best:
             best, kind = len(mount_point.parts), fields[2]
     return kind
 
 
-def is_network_folder(folder: Path) -> bool:
+def _unescaped(field: str) -> str:
+    r"""The kernel writes space, tab, newline and backslash as three octal digits: ``\040``."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)
+
+
+def is_network_folder(folder: Path, mounts: str | None = None) -> bool:
     """True when ``folder`` is known to be on a network file system."""
-    kind = filesystem_kind(folder)
+    kind = filesystem_kind(folder, mounts)
     return kind in NETWORK_KINDS or kind == "unc"

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 from arr_sql.core.canonical import sha256_text
 from arr_sql.core.clock import to_text, utc_now
-from arr_sql.core.connection import Connection, sqlite3, store_errors, write_transaction
+from arr_sql.core.connection import APPLICATION_ID, Connection, file_version, sqlite3, store_errors, write_transaction
+from arr_sql.core.driver import import_sqlite_utils
 from arr_sql.core.statements import load
-from arr_sql.errors import MigrationChanged, NotAnArrDatabase, SchemaOutOfDate, SchemaTooNew
+from arr_sql.errors import MigrationChanged, SchemaOutOfDate, SchemaTooNew
 
 if TYPE_CHECKING:
     from sqlite_utils.migrations import Migrations
 
-APPLICATION_ID = 0x41525231  # "ARR1"
 _NAME = re.compile(r"\d{4}_[a-z0-9_]+\.sql")
 
 
@@ -71,13 +71,7 @@ def _without_comments(sql: str) -> str:
 def schema_version(connection: Connection, path: Path) -> int:
     """The file's schema version, 0 for an empty file. Raises NotAnArrDatabase for another application's file."""
     with store_errors(path):
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        if application == APPLICATION_ID:
-            return version
-        if application == 0 and not connection.execute(load("read_any_table")).fetchone():
-            return 0
-    raise NotAnArrDatabase(f"'{path}' is an SQLite database of another application. Name another file with --db, or run `arr init`.")
+        return file_version(connection, path)
 
 
 def require_current(connection: Connection, path: Path) -> None:
@@ -103,8 +97,7 @@ def _require_unchanged(connection: Connection, path: Path) -> None:
 
 def migrate(connection: Connection, path: Path) -> list[str]:
     """Bring the file to the current schema; the names applied, in order. Safe for many processes at once."""
-    import sqlite_utils
-
+    sqlite_utils = import_sqlite_utils()
     if schema_version(connection, path) > len(all_migrations()):
         require_current(connection, path)
     with write_transaction(connection, path):
@@ -119,6 +112,7 @@ def migrate(connection: Connection, path: Path) -> list[str]:
 
 
 def _registered() -> Migrations:
+    import_sqlite_utils()
     from sqlite_utils import Database
     from sqlite_utils.migrations import Migrations
 

@@ -1,8 +1,8 @@
 """Bytes to text, or a reason why not. Never mojibake: text that can't be told with confidence is ``unreadable``.
 
 Order: byte-order marks; binary by its first bytes; strict UTF-8; UTF-16 without a mark, by its NULs; binary by
-content; UTF-8 with a few broken bytes; then the national encodings (``legacy.py``), which need evidence from the
-language itself.
+content; UTF-8 with a few broken bytes; then the national encodings (``legacy.py``): the one the file declares (``coding:``,
+``charset=``, ``inputenc``) unless the language in it speaks clearly for another.
 
 Line ends become ``\\n`` so that line numbers equal those of ``grep -n``: CRLF is one line end, a lone CR stays inside
 its line, unless the file has no LF at all and several CRs (old Mac), where CR is the line end. NULs in text become one
@@ -15,7 +15,7 @@ import codecs
 import re
 from dataclasses import dataclass
 
-from .legacy import MIN_CONFIDENCE, guess_legacy
+from .legacy import MIN_CONFIDENCE, declared_encoding, guess_legacy
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -116,6 +116,9 @@ def _not_utf8(data: bytes) -> Decoded | Undecodable:
     if len(_MULTIBYTE.findall(data)) >= 20 * broken:
         return _done(text, "utf-8", 0.8, (f"replaced_bytes: {broken}",))
     guess = guess_legacy(data)
+    declared = declared_encoding(data)
+    if declared is not None and (guess is None or guess.confidence < declared.confidence):
+        guess = declared
     if guess is None or guess.confidence < MIN_CONFIDENCE:
         likely = f"; {guess.encoding} is most likely, at {guess.confidence:.2f}" if guess else ""
         return Undecodable("unreadable", f"no encoding is certain enough{likely}")

@@ -5,8 +5,8 @@ characters outside ASCII are scored: frequent characters of the language count f
 and capitals inside words count against it. Trust grows with the score, with the distance to the best *different* text,
 and with the number of characters seen. Candidates that give the same text are no rivals.
 
-Tuned on the message catalogues of vim and gettext in 31 languages, one to sixty messages a sample: of samples of ten
-messages none was given as the wrong text, and of single messages about one in three hundred (Hebrew apart).
+Where two Latin code pages are as likely, only what they agree on is given (U+FFFD elsewhere). On message catalogues in
+31 languages this gave a wrong text far less often than charset-normalizer, which never says that it doesn't know.
 """
 
 from __future__ import annotations
@@ -23,7 +23,14 @@ from .legacy_letters import ACCENTS, COMMON_HAN, HANGUL, LETTERS, PUNCTUATION, W
 _SAMPLE_BYTES = 32_768
 _BROKEN_SHARE = 0.01
 MIN_CONFIDENCE = 0.55
-_LATIN = frozenset({"cp1250", "cp1252", "cp1254", "cp1257"})
+_LATIN = frozenset({"cp1250", "cp1252", "cp1254", "cp1257", "iso8859_2"})
+_RARE = frozenset({"cp866", "iso8859_2", "iso8859_5", "iso8859_7", "mac_cyrillic"})
+# What a file says about itself: a Python or Emacs cookie, an XML or HTML declaration, LaTeX's inputenc.
+_DECLARED = re.compile(
+    rb"coding[:=][ \t]*([A-Za-z0-9._-]{2,30})|encoding=[\"']([A-Za-z0-9._-]{2,30})|charset=[\"']?([A-Za-z0-9._-]{2,30})"
+    rb"|\\usepackage\[([a-z0-9]{2,30})\]\{inputenc\}"
+)
+_BYTE_CODECS = re.compile(r"(?:iso8859|cp|koi8|gb|big5|shift_jis|euc|mac|johab|tis|iso2022|ptcp|kz)[\w-]*")
 
 
 @dataclass(frozen=True)
@@ -52,24 +59,51 @@ def guess_legacy(data: bytes) -> Guess | None:
         broken = counts["\ufffd"]
         if not total or broken > max(0, total * _BROKEN_SHARE) or any("\x80" <= ch <= "\x9f" for ch in counts):
             continue
-        ranked.append((scorer(text, counts, total) - broken * 10 / total, -order, encoding, text, total))
+        score = scorer(text, counts, total) - broken * 10 / total - (0.02 if encoding in _RARE else 0.0)
+        ranked.append((score, -order, encoding, text, total))
     if not ranked:
         return None
     ranked.sort(reverse=True)
     score, _, encoding, text, total = ranked[0]
     rivals = [item for item in ranked[1:] if item[3] != text]
-    confidence = _confidence(score, score - rivals[0][0] if rivals else 1.0, total)
+    rival = rivals[0] if rivals else (-1.0, 0, "", "", 0)
+    share = _difference(text, rival[3], total)
+    confidence = _confidence(score, (score - rival[0]) / share, total)
     full = data.decode(encoding, "replace")
     other = [item for item in rivals if item[2] not in _LATIN]
-    if confidence < MIN_CONFIDENCE and encoding in _LATIN and score > 0.5 and not (other and score - other[0][0] < 0.2):
-        # Two Latin code pages are as likely: keep what they agree on instead of losing the file or inventing letters.
-        if rivals and rivals[0][2] in _LATIN and score - rivals[0][0] < 0.35:
-            full = _agreed(full, data.decode(rivals[0][2], "replace"))
+    latin = encoding in _LATIN and score > 0.5 and not (other and score - other[0][0] < 0.2)
+    if confidence < MIN_CONFIDENCE and score > 0.5 and (latin or share < 0.3):
+        # Two readings are as likely and differ little: keep what they agree on instead of losing the file or
+        # inventing letters.
+        if share < 0.3 or (rival[2] in _LATIN and score - rival[0] < 0.35):
+            full = _agreed(full, data.decode(rival[2], "replace"))
         return Guess(full, encoding, MIN_CONFIDENCE, full.count("\ufffd"))
     broken = full.count("\ufffd")
     if broken > max(1, len(full) * _BROKEN_SHARE):
         confidence = 0.0
     return Guess(full, encoding, confidence, broken)
+
+
+def declared_encoding(data: bytes) -> Guess | None:
+    """The text in the encoding that the file's first kilobyte names, if it decodes without a fault."""
+    match = _DECLARED.search(data[:1024])
+    if match is None:
+        return None
+    name = next(part for part in match.groups() if part).decode("ascii")
+    try:
+        encoding = codecs.lookup(_TEX_NAMES.get(name, name)).name.replace("-", "_")
+        encoding = _SUPERSETS.get(encoding, encoding)
+        text = data.decode(encoding) if _BYTE_CODECS.fullmatch(encoding) else ""
+    except (LookupError, UnicodeDecodeError, ValueError):
+        return None
+    if not text or any("\x80" <= ch <= "\x9f" for ch in text):
+        return None
+    return Guess(text, encoding, 0.9)
+
+
+_TEX_NAMES = {"latin1": "cp1252", "latin2": "iso8859-2", "ansinew": "cp1252", "applemac": "mac-roman"}
+# Windows writes these under the name of the smaller standard.
+_SUPERSETS = {"gb2312": "gb18030", "gbk": "gb18030", "iso8859_1": "cp1252", "shift_jis": "cp932", "euc_kr": "cp949"}
 
 
 def _sample(data: bytes) -> bytes:
@@ -102,6 +136,13 @@ def _confidence(score: float, margin: float, total: int) -> float:
     fit = max(0.0, min(1.0, score / 0.7))
     distance = min(1.0, max(0.0, margin) / 0.35)
     return min(0.99, fit * (0.5 + 0.5 * distance) * total / (total + 1))
+
+
+def _difference(text: str, rival: str, total: int) -> float:
+    """Share of the characters outside ASCII that two readings give differently; 1 if they don't run side by side."""
+    if len(text) != len(rival):
+        return 1.0
+    return min(1.0, sum(ch != other for ch, other in zip(text, rival, strict=True)) / total)
 
 
 def _agreed(text: str, rival: str) -> str:
@@ -228,10 +269,14 @@ _CANDIDATES: tuple[tuple[str, Scorer], ...] = (
     ("cp1251", _alphabet("cyrillic")),
     ("koi8_r", _alphabet("cyrillic")),
     ("cp866", _alphabet("cyrillic")),
+    ("iso8859_5", _alphabet("cyrillic")),
+    ("mac_cyrillic", _alphabet("cyrillic")),
     ("cp1250", _latin("central", "pl", "cs", "sk", "hu", "ro", "hr")),
+    ("iso8859_2", _latin("central", "pl", "cs", "sk", "hu", "ro", "hr")),
     ("cp1254", _latin("turkish", "tr")),
     ("cp1257", _latin("baltic", "lt", "lv", "et")),
     ("cp1253", _alphabet("greek")),
+    ("iso8859_7", _alphabet("greek")),
     ("cp874", _alphabet("thai")),
     ("cp1255", _alphabet("hebrew")),
     ("cp1256", _alphabet("arabic")),

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arr_sql.core import credential_shapes, redaction
-from arr_sql.core.redaction import REDACTED, WITHHELD_LINE, Withheld, has_secret, private_key_lines, redact, withhold_lines
+from arr_sql.core.redaction import (
+    REDACTED,
+    WITHHELD_LINE,
+    Withheld,
+    has_secret,
+    private_key_lines,
+    redact,
+    withhold_lines,
+)
 
 PLUM = "hunter2" + "-plum"
 MIXED = "aB3" * 12
@@ -183,7 +191,9 @@ def test_a_private_key_is_withheld_as_a_whole() -> None:
 def test_an_indented_quoted_or_commented_private_key_is_withheld_too() -> None:
     """YAML blocks, string literals and diffs carry keys as well."""
     for before, after in (("    ", ""), ("# ", ""), ('    "', '\\n"'), ("+", ""), ("> ", "\r")):
-        block = "\n".join(f"{before}{line}{after}" for line in (BEGIN, "Proc-Type: 4,ENCRYPTED", "", "QUJDREVG" * 8, END))
+        block = "\n".join(
+            f"{before}{line}{after}" for line in (BEGIN, "Proc-Type: 4,ENCRYPTED", "", "QUJDREVG" * 8, END)
+        )
         assert withhold_lines(f"x\n{block}\ny").lines == (2, 3, 4, 5, 6)
 
 

@@ -39,7 +39,9 @@ def test_names_that_only_sound_like_it(name: str) -> None:
 
 def test_folders() -> None:
     """Whole folders of keys; a virtual environment called ``.env`` is none."""
-    assert [name for name in (".ssh", ".SSH", ".gnupg", ".aws", ".env", "keys", "src") if is_sensitive_folder(name)] == [
+    assert [
+        name for name in (".ssh", ".SSH", ".gnupg", ".aws", ".env", "keys", "src") if is_sensitive_folder(name)
+    ] == [
         ".ssh",
         ".SSH",
         ".gnupg",

@@ -67,7 +67,9 @@ def test_a_file_comes_back_whole_with_its_size_and_time(kb: Root) -> None:
     assert isinstance(kb.read_file("./sub//deep.md", LIMIT), FileRead)
 
 
-@pytest.mark.parametrize("rel", ["../kb-private/plan.md", "sub/../../kb-private/plan.md", "/etc/hostname", "a\0b", "sub/../ok.md"])
+@pytest.mark.parametrize(
+    "rel", ["../kb-private/plan.md", "sub/../../kb-private/plan.md", "/etc/hostname", "a\0b", "sub/../ok.md"]
+)
 def test_a_path_that_could_leave_the_root_is_refused(kb: Root, rel: str) -> None:
     """One answer for all of them, and for the look and the scan as well."""
     assert code(kb.read_file(rel, LIMIT)) == "outside_root"
@@ -101,7 +103,9 @@ def test_another_case_is_another_folder_where_the_system_says_so(kb: Root, tmp_p
 
 
 @posix
-def test_a_root_may_be_named_in_many_ways(kb: Root, tmp_path: Path, by_descriptor: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_root_may_be_named_in_many_ways(
+    kb: Root, tmp_path: Path, by_descriptor: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Trailing slash, relative, through a symlinked parent, as ``.`` and through ``..``."""
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
     monkeypatch.chdir(kb.path)
@@ -121,7 +125,8 @@ def test_a_folder_that_cannot_be_trusted_raises_with_the_way_out(tmp_path: Path,
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     os.mkfifo(tmp_path / "pipe")
-    for name, said in (("none", "no such file"), ("file", "not a folder"), ("link", "Name the folder it points to"), ("pipe", "not a folder")):
+    no_folder, link = "not a folder", "Name the folder it points to"
+    for name, said in (("none", "no such file"), ("file", no_folder), ("link", link), ("pipe", no_folder)):
         with pytest.raises(PathRefused, match=said):
             Root(tmp_path / name, by_descriptor=by_descriptor)
     with pytest.raises(PathRefused):
@@ -227,7 +232,11 @@ def test_a_folder_lists_names_in_order_with_kinds(kb: Root) -> None:
     (kb.path / "Z.md").write_bytes(b"zz")
     entries = kb.scan()
     assert isinstance(entries, list)
-    assert [(entry.name, entry.kind, entry.size) for entry in entries] == [("Z.md", "file", 2), ("ok.md", "file", 5), ("sub", "folder", 0)]
+    assert [(entry.name, entry.kind, entry.size) for entry in entries] == [
+        ("Z.md", "file", 2),
+        ("ok.md", "file", 5),
+        ("sub", "folder", 0),
+    ]
     assert entries[0] == Entry("Z.md", "file", 2, (kb.path / "Z.md").stat().st_mtime_ns)
 
 
@@ -297,10 +306,11 @@ def test_a_folder_swapped_for_a_link_again_and_again_never_leaks(kb: Root, tmp_p
     thread = threading.Thread(target=flip)
     thread.start()
     try:
-        seen = {result.data if isinstance(result, FileRead) else result.code for result in (kb.read_file("flip/plan.md", LIMIT) for _ in range(3000))}
+        results = [kb.read_file("flip/plan.md", LIMIT) for _ in range(3000)]
     finally:
         stop.set()
         thread.join()
+    seen = {result.data if isinstance(result, FileRead) else result.code for result in results}
     if kb._folder.__class__ is folder_access.DescriptorFolder:  # by path a swap can win the race; that is why
         assert b"secret plan\n" not in seen
     assert seen & {"vanished", "symlink", b"public\n"}

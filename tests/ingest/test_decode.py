@@ -151,6 +151,34 @@ def test_code_pages_that_are_as_likely_keep_what_they_agree_on() -> None:
     assert result.text in {"Munoz, a\xf1o\n", "Munoz, a\ufffdo\n"}
 
 
+@pytest.mark.parametrize(
+    ("head", "codec", "encoding"),
+    [
+        ("# -*- coding: latin-1 -*-\n", "latin-1", "cp1252"),
+        ('<?xml version="1.0" encoding="windows-1250"?>\n', "cp1250", "cp1250"),
+        ('<meta charset="iso-8859-2">\n', "iso8859-2", "iso8859_2"),
+        ("\\usepackage[latin1]{inputenc}\n", "latin-1", "cp1252"),
+    ],
+)
+def test_a_declared_encoding_decides_what_a_letter_cannot(head: str, codec: str, encoding: str) -> None:
+    """One accent is read as the file says."""
+    text = head + "caf\xe9 \xe1\n"
+    assert decoded(text.encode(codec)) == Decoded(text, encoding, 0.9)
+
+
+@pytest.mark.parametrize("name", ["rot13", "unicode_escape", "no-such", "utf-7", "hex", "idna", "mbcs", "\u00e9"])
+def test_a_false_declaration_is_ignored(name: str) -> None:
+    """Names that are no character set, or don't exist, change nothing."""
+    text = f"# coding: {name}\n" + FR
+    assert decoded(text.encode("cp1252")).text == text
+
+
+def test_a_declaration_does_not_make_mojibake() -> None:
+    """A file that is clearly Chinese is not read as the Latin-1 it claims to be."""
+    text = "# coding: latin-1\n" + ZH.replace("\r", "")
+    assert decoded(text.encode("gbk")).text == text
+
+
 def test_broken_utf16_with_a_mark_is_read() -> None:
     """A truncated UTF-16 file keeps its text, and no unpaired surrogate comes out."""
     result = decoded(codecs.BOM_UTF16_LE + ("needle " * 60).encode("utf-16-le") + b"\x00\xd8" + b"a")

@@ -53,7 +53,7 @@ def test_readers_by_name(path: str, name: str) -> None:
     assert reader is not None and reader.name == name
 
 
-@pytest.mark.parametrize("path", ["a.xyz", "a.pdf", "noext", "a.", ".md", "a.png", "md", ""])
+@pytest.mark.parametrize("path", ["a.xyz", "a.pdf", "a.log.gz", "noext", "a.", ".md", "a.png", "md", ""])
 def test_unknown_formats_have_no_reader(path: str) -> None:
     """The caller counts them as ``unknown_format``."""
     assert reader_for(path) is None

@@ -43,9 +43,38 @@ def test_files_come_in_the_order_of_their_names(tmp_path: Path) -> None:
 
 def test_folders_of_tools_are_one_row_each(tmp_path: Path) -> None:
     """Nothing in them is looked at."""
-    names = [".git", ".hg", ".svn", ".arr", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".mypy_cache"]
-    names += [".pytest_cache", ".ruff_cache", "site-packages", "vendor", "third_party", ".ipynb_checkpoints", ".idea", ".vscode"]
-    make(tmp_path, "ok.md", *[f"x/{name}/deep/f.md" for name in names], "env/pyvenv.cfg", "env/lib/f.py", "environment/f.md", "env2/f.md")
+    names = [
+        ".git",
+        ".hg",
+        ".svn",
+        ".arr",
+        ".venv",
+        "venv",
+        "node_modules",
+        "__pycache__",
+        ".tox",
+        ".nox",
+        ".mypy_cache",
+    ]
+    names += [
+        ".pytest_cache",
+        ".ruff_cache",
+        "site-packages",
+        "vendor",
+        "third_party",
+        ".ipynb_checkpoints",
+        ".idea",
+        ".vscode",
+    ]
+    make(
+        tmp_path,
+        "ok.md",
+        *[f"x/{name}/deep/f.md" for name in names],
+        "env/pyvenv.cfg",
+        "env/lib/f.py",
+        "environment/f.md",
+        "env2/f.md",
+    )
     assert found(tmp_path) == ["env2/f.md", "environment/f.md", "ok.md"]
     expected = {f"x/{name}/" for name in names} | {"env/"}
     assert left_out(tmp_path) == dict.fromkeys(expected, "vendored_or_tool_folder")
@@ -87,7 +116,17 @@ def test_loops_of_links_end(tmp_path: Path) -> None:
 @posix
 def test_special_and_sensitive_files_are_named_and_not_found(tmp_path: Path) -> None:
     """Names are listed; nothing is opened."""
-    make(tmp_path, "n.md", ".env", ".env.example", "id_rsa", "sub/tls.pem", ".ssh/config", ".aws/config", "x/.docker/config.json")
+    make(
+        tmp_path,
+        "n.md",
+        ".env",
+        ".env.example",
+        "id_rsa",
+        "sub/tls.pem",
+        ".ssh/config",
+        ".aws/config",
+        "x/.docker/config.json",
+    )
     os.mkfifo(tmp_path / "pipe.md")
     assert found(tmp_path) == [".env.example", "n.md"]
     assert left_out(tmp_path) == {
@@ -124,7 +163,9 @@ def test_limits_are_rows(tmp_path: Path) -> None:
     assert left_out(tmp_path, max_file_bytes=99) == {"big.md": "too_large"}
     with Root(tmp_path) as root:
         rows = list(walk(root, max_files=2))
-        assert [row.rel for row in rows] == ["a.md", "b.md", "big.md"] and rows[-1] == LeftOut("big.md", "limit_reached")
+        assert [row.rel for row in rows] == ["a.md", "b.md", "big.md"] and rows[-1] == LeftOut(
+            "big.md", "limit_reached"
+        )
         assert list(walk(root, max_files=4))[-1] == Found("c.md", 1, (tmp_path / "c.md").stat().st_mtime_ns)
         assert list(walk(root, deadline=time.monotonic() - 1)) == [LeftOut("a.md", "limit_reached")]
 

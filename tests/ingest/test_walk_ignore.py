@@ -44,7 +44,7 @@ def test_nested_files_negation_folders_and_anchors(tmp_path: Path) -> None:
             ".gitignore": "*.log\n/top.md\nbuild/\ndata/**\n!data/keep.md\r\n",
             "a.log": "", "top.md": "", "sub/top.md": "", "build/x.md": "", "sub/build/x.md": "", "data/x.md": "",
             "data/keep.md": "", "sub/.gitignore": "!b.log\nlocal.md\n", "sub/b.log": "", "sub/a.log": "", "sub/local.md": "",
-            "local.md": "", "docs/build": "", ".arrignore": "draft*\n!a.log\n", "draft1.md": "",
+            "local.md": "", "docs/build": "", ".arrignore": "draft*\n!/a.log\n", "draft1.md": "",
         },
     )  # fmt: skip
     assert found(tmp_path) == {
@@ -54,7 +54,11 @@ def test_nested_files_negation_folders_and_anchors(tmp_path: Path) -> None:
     with Root(tmp_path) as root:
         rows = {row.rel: row.reason for row in walk(root) if isinstance(row, LeftOut)}
         assert rows["build/"] == "ignored" and rows["data/x.md"] == "ignored"
-        assert {row.rel for row in walk(root, under="sub") if isinstance(row, Found)} == {"sub/.gitignore", "sub/b.log", "sub/top.md"}
+        assert {row.rel for row in walk(root, under="sub") if isinstance(row, Found)} == {
+            "sub/.gitignore",
+            "sub/b.log",
+            "sub/top.md",
+        }
     assert "draft1.md" in found(tmp_path, ignore=False)
 
 

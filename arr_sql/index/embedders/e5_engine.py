@@ -121,9 +121,8 @@ def _attend(projected: Floats, out: Floats, count: int, heads: int) -> None:
     """
     length, size = projected.shape[0] // count, projected.shape[1] // (3 * heads)
     queries, keys, values = projected.reshape(count, length, 3, heads, size).transpose(2, 0, 3, 1, 4)
-    scores = np.matmul(queries, keys.transpose(0, 1, 3, 2))
+    scores = np.matmul(queries * np.float32(1.0 / sqrt(size)), keys.transpose(0, 1, 3, 2))
     scores -= scores.max(axis=-1, keepdims=True)
-    scores *= np.float32(1.0 / sqrt(size))
     np.exp(scores, out=scores)
     mixed = np.matmul(scores, values)
     mixed /= scores.sum(axis=-1, keepdims=True)

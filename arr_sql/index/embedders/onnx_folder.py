@@ -8,7 +8,7 @@
 Without it the id is the folder's name in lower case, and the rest as above, except that the dimension is what the
 model declares. ``pooling`` is ``mean`` (over tokens), ``cls`` (the first token) or ``none`` (the model's own sentence
 vector). A folder is registered by copying it into the store with the hashes of its files; the copy is checked when it
-is opened, and an id never changes its content. ``tests/index/test_model_store.py`` holds that.
+is opened, and an id never changes its content. ``tests/index/test_e5_onnx_folder.py`` holds that.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ built-in reader; one that fails is named in :func:`reader_warnings` and costs on
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
@@ -26,6 +27,7 @@ _BUILT_IN: tuple[TextReader, ...] = (
 )  # fmt: skip
 READER_SUFFIXES: frozenset[str] = frozenset().union(*(reader.suffixes for reader in _BUILT_IN))
 
+_ROTATED_LOG = re.compile(r"\.log\.[\d._-]+$")  # app.log.1, app.log.2024-01-01
 _BY_SUFFIX: dict[str, Reader] = {}
 _BY_NAME: dict[str, Reader] = {}
 for _reader in reversed(_BUILT_IN):  # the first in the list wins a suffix that two could read
@@ -41,7 +43,7 @@ def reader_for(path: str) -> Reader | None:
     stem, dot, ending = name.rpartition(".")
     suffix = dot + ending if stem else ""
     found = _BY_SUFFIX.get(suffix) or _load_plugins()[0].get(suffix)
-    if found is None and (".log." in name or (stem and stem in _BY_NAME and not suffix)):
+    if found is None and _ROTATED_LOG.search(name):
         return _BY_SUFFIX[".log"]
     return found
 

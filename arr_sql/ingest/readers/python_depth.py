@@ -1,7 +1,7 @@
 """May this text be given to Python's parser, or could it overflow the C stack and end the process?
 
-``ast.parse`` turns a long chain (``a.b.b.b``, ``1+1+1``, ``not not not``, ``elif`` after ``elif``) into a tree as deep as
-the chain. Python 3.10 ends with a segmentation fault on such a tree somewhere between 20,000 and 200,000 links, and
+``ast.parse`` turns a long chain (``a.b.b.b``, ``1+1+1``, ``not not not``, ``elif`` after ``elif``) into a tree as deep
+as the chain. Python 3.10 ends with a segmentation fault on such a tree somewhere between 20,000 and 200,000 links, and
 later versions do in threads with a small stack, so a hostile file must be recognised before it is parsed. Brackets and
 indentation need no check of their own: the tokenizer limits both to about a hundred levels.
 """
