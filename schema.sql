@@ -178,6 +178,8 @@ CREATE TABLE chunk (
 
 CREATE UNIQUE INDEX chunk_live ON chunk (scope_id, chunk_id) WHERE retired_revision IS NULL;
 
+CREATE INDEX chunk_retired ON chunk (scope_id, chunk_id) WHERE retired_revision IS NOT NULL;
+
 CREATE INDEX chunk_length ON chunk (scope_id, n_terms, n_heading_terms) WHERE retired_revision IS NULL;
 
 CREATE INDEX chunk_source ON chunk (source_id, added_revision);

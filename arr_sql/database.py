@@ -31,7 +31,7 @@ from arr_sql.core.research_models import AuditEvent, MemoryStatus, ResearchMemor
 from arr_sql.core.router_models import MAX_QUERY, Degradation, QueryPlan, ReasonCode, RouterResult
 from arr_sql.core.snapshot import same_snapshot
 from arr_sql.core.statements import load
-from arr_sql.errors import InputError, QueryEmpty, StoreReadOnly
+from arr_sql.errors import InputError, PathRefused, QueryEmpty, StoreReadOnly
 from arr_sql.index.embedders.protocol import Embedder
 from arr_sql.index.text_index import (
     TEXT_INDEX_VERSION,
@@ -153,7 +153,10 @@ class ResearchDatabase:
     # --- sources --------------------------------------------------------------------------------------------------------
 
     def add(self, target: str | Path, progress: Progress = lambda phase, done, total: None) -> SyncSummary:
-        """Trust a folder or file for this scope and take its files in. Raises PathRefused when it is not there."""
+        """Trust a folder or file for this scope and take its files in. Raises PathRefused when it is neither."""
+        path = Path(target)
+        if path.exists() and not (path.is_dir() or path.is_file()):
+            raise PathRefused(f"'{path}' is neither a folder nor a file (a pipe, socket or device). Name a folder or a file to add.")
         writer = self._ready_writer()
         with write_transaction(writer, self.path):
             scope_row = ensure_scope(writer, self.scope, self.actor, self._clock())
@@ -362,10 +365,12 @@ class ResearchDatabase:
 
     def status(self) -> dict[str, Any]:
         """What this scope holds and how each channel stands, as plain values."""
+        from arr_sql.index.vector_index import vector_state
+
         reader = self._reader("main")
         with store_errors(self.path), read_transaction(reader):
             row = reader.execute(load("read_status"), self.scope.bindings()).fetchone()
-            vectors = reader.execute(load("read_vector_state"), self.scope.bindings()).fetchall()
+            vectors = vector_state(reader, self.scope)
             stale = sorted(stale_text_indexes(reader, self.scope))
         held = {name: row[name] for name in row.keys()} if row else {}  # noqa: SIM118  sqlite3.Row has no items()
         for name in ("memories", "left_out"):

@@ -104,6 +104,9 @@ CREATE TABLE chunk (
 
 CREATE UNIQUE INDEX chunk_live ON chunk (scope_id, chunk_id) WHERE retired_revision IS NULL;
 
+-- Texts that were evidence once: a record of a past answer finds them by id.
+CREATE INDEX chunk_retired ON chunk (scope_id, chunk_id) WHERE retired_revision IS NOT NULL;
+
 -- Count and average length of a scope's live chunks from the index alone.
 CREATE INDEX chunk_length ON chunk (scope_id, n_terms, n_heading_terms) WHERE retired_revision IS NULL;
 

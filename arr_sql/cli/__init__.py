@@ -17,25 +17,31 @@ from arr_sql.cli._lazy import LazyGroup
 from arr_sql.errors import ArrError
 
 COMMANDS = {
-    "init": ("arr_sql.cli.project_commands:init", "Make this folder a project: write arr.toml and .arr/arr.db."),
+    "init": ("arr_sql.cli.project_commands:init", "Make FOLDER a project: write arr.toml and .arr/arr.db."),
     "add": ("arr_sql.cli.source_commands:add", "Take in folders and files, then embed them."),
-    "sync": ("arr_sql.cli.source_commands:sync", "Bring the added folders up to date with the disk."),
-    "embed": ("arr_sql.cli.source_commands:embed", "Compute the vectors that are missing."),
-    "search": ("arr_sql.cli.search_commands:search", "Find evidence, with the account of how it was found."),
-    "plan": (
-        "arr_sql.cli.search_commands:plan",
-        "Show the plan for a query and the verdict on each call; run nothing.",
+    "sync": (
+        "arr_sql.cli.source_commands:sync",
+        "Bring the added folders up to date with the disk: new, edited, renamed and deleted files.",
     ),
-    "show": ("arr_sql.cli.search_commands:show", "Show a past retrieval, a memory or a chunk."),
+    "embed": ("arr_sql.cli.source_commands:embed", "Compute the vectors that are missing."),
+    "search": ("arr_sql.cli.search_commands:search", "Find evidence for QUERY, with the account of how it was found."),
+    "plan": ("arr_sql.cli.search_commands:plan", "Show the plan for QUERY and the verdict on each call."),
+    "show": (
+        "arr_sql.cli.search_commands:show",
+        "Show a past retrieval (r...), a memory (memory:ID) or a chunk (c...).",
+    ),
     "memory": ("arr_sql.cli.memory_commands:memory", "Research memories: add, publish, list, show, revoke."),
     "status": ("arr_sql.cli.project_commands:status", "Show what this scope holds and how each channel stands."),
-    "doctor": ("arr_sql.cli.project_commands:doctor", "Check this machine: Python, SQLite, model, file system."),
-    "scope": ("arr_sql.cli.project_commands:scope", "The scopes of the file."),
+    "doctor": (
+        "arr_sql.cli.project_commands:doctor",
+        "Check this machine: Python, SQLite, sqlite-vec, the model, the file system, the project.",
+    ),
+    "scope": ("arr_sql.cli.project_commands:scope", "The scopes of the file: list."),
     "db": ("arr_sql.cli.db_commands:db", "The database file: check, migrate, rebuild, schema, sql."),
     "audit": ("arr_sql.cli.audit_commands:audit", "The audit log: list and verify."),
     "model": ("arr_sql.cli.model_commands:model", "Embedding models: list, install, add."),
-    "demo": ("arr_sql.cli.demo_command:demo", "Index a sample project and answer six questions."),
-    "completion": ("arr_sql.cli.project_commands:completion", "Print the shell completion script."),
+    "demo": ("arr_sql.cli.demo_command:demo", "Index a sample project in a temporary folder and answer six questions."),
+    "completion": ("arr_sql.cli.project_commands:completion", "Print the completion script for SHELL."),
 }
 
 
@@ -54,12 +60,17 @@ def arr() -> None:
 
 def main() -> None:
     """Entry point: never a traceback, always an exit code that means something."""
+    _require_utf8_names()
     _prepare_streams()
-    code = 1
+    code, stdout = 1, sys.stdout
     try:
-        code = arr.main(standalone_mode=False) or 0
+        code = arr.main(prog_name="arr", standalone_mode=False) or 0
         if sys.stdout is not None:
             sys.stdout.flush()
+    except SystemExit as stop:  # click's own way out: after completion, and (with stdout replaced) on a closed pipe
+        code = stop.code if isinstance(stop.code, int) else 0
+        if sys.stdout is not stdout:
+            sys.stdout, code = stdout, 141
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as problem:
@@ -82,6 +93,18 @@ def main() -> None:
     _leave(code if isinstance(code, int) else 0)
 
 
+def _require_utf8_names() -> None:
+    """Start anew in UTF-8 mode where names and arguments are ASCII to Python (LC_ALL=C with coercion switched off).
+
+    Else no query and no file name beyond ASCII could be read, and a sync would take such files for deleted ones. What
+    is printed stays in the encoding that was asked for. tests/cli/test_encodings.py
+    """
+    if sys.getfilesystemencoding() in ("ascii", "us-ascii") and os.environ.get("PYTHONUTF8") != "1":
+        encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+        environment = {"PYTHONIOENCODING": encoding, **os.environ, "PYTHONUTF8": "1"}
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
+
+
 def _prepare_streams() -> None:
     """Text that the console can't encode is escaped, never an error; a closed stdout is nowhere."""
     for name in ("stdout", "stderr"):
@@ -93,12 +116,14 @@ def _prepare_streams() -> None:
 
 
 def _report(problem: ArrError) -> None:
+    from arr_sql.cli._shared import visible
+
     if "--json" in sys.argv[1:]:
         import json
 
         _say(json.dumps({"error": type(problem).__name__, "message": str(problem)}))
     else:
-        _say(f"Error: {problem}")
+        _say(f"Error: {visible(str(problem))}")
 
 
 def _os_error(problem: OSError) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import json
 import sys
@@ -21,6 +22,28 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class Utf8Text(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on
+    """Text that can be stored: bytes of the command line that are no UTF-8 arrive as half characters and are refused."""
+
+    name = "text"
+
+    def __init__(self, *, may_be_blank: bool = True) -> None:
+        self.may_be_blank = may_be_blank
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The value itself. Fails with a usage error."""
+        text = str(value)
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            self.fail("it holds bytes that are not UTF-8. Type it again in a UTF-8 terminal.", param, ctx)
+        if not self.may_be_blank and not text.strip():
+            self.fail("it is blank. Give a value, or leave the option out.", param, ctx)
+        return text
+
+
+TEXT = Utf8Text()
+NAME = Utf8Text(may_be_blank=False)
+
+
 def project_options(command: F) -> F:
     """Add ``--project``, ``--db``, ``--env`` and ``--branch``, and pass them on as one ``where``."""
 
@@ -29,12 +52,12 @@ def project_options(command: F) -> F:
         return command(*args, where=Where(project, db, env, branch), **kwargs)
 
     for option in (
-        click.option("--branch", metavar="NAME", help="Use this branch's scope instead of the one checked out."),
-        click.option("--env", metavar="NAME", help="Experiment environment (else ARR_ENV, else arr.toml)."),
+        click.option("--branch", type=NAME, metavar="NAME", help="Use this branch's scope instead of the one checked out."),
+        click.option("--env", type=NAME, metavar="NAME", help="Experiment environment (else ARR_ENV, else arr.toml)."),
         click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="Database file (else arr.toml)."),
         click.option(
-            "-C", "--project", type=click.Path(path_type=Path, file_okay=False), default=Path("."), show_default=True,
-            help="Folder of the project.",
+            "-C", "--project", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path("."),
+            show_default=True, help="Folder of the project.",
         ),
     ):  # fmt: skip
         wrapped = option(wrapped)
@@ -69,9 +92,13 @@ def console(*, err: bool = False) -> Console:
     """A rich console: as wide as the terminal, 120 columns into a pipe or file."""
     from rich.console import Console
 
+    class PlainConsole(Console):
+        def on_broken_pipe(self) -> None:  # rich would exit with 1 by itself
+            raise BrokenPipeError(errno.EPIPE, "the reader went away")
+
     stream = sys.stderr if err else sys.stdout
     width = None if stream.isatty() else 120
-    return Console(file=stream, width=width, soft_wrap=False, highlight=False, emoji=False, markup=False)
+    return PlainConsole(file=stream, width=width, soft_wrap=False, highlight=False, emoji=False, markup=False)
 
 
 def print_json(value: Any) -> None:
@@ -153,6 +180,8 @@ def read_stdin() -> str:
     """Standard input as UTF-8, whatever the console's own encoding is. Raises InputError when it is not UTF-8."""
     from arr_sql.errors import InputError
 
+    if sys.stdin is None:
+        raise InputError("There is no standard input. Pipe the text in, or give it with an option.")
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:

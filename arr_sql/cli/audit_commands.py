@@ -6,7 +6,7 @@ import json
 
 import click
 
-from arr_sql.cli._shared import Where, json_option, print_json, print_table, project_options
+from arr_sql.cli._shared import NAME, Where, json_option, print_json, print_table, project_options
 
 
 @click.group()
@@ -15,7 +15,7 @@ def audit() -> None:
 
 
 @audit.command("list")
-@click.option("--kind", metavar="KIND", help="Only of this kind, for example retrieval or source_added.")
+@click.option("--kind", type=NAME, metavar="KIND", help="Only of this kind, for example retrieval or source_added.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True)
 @project_options
 @json_option
@@ -32,8 +32,10 @@ def list_(kind: str | None, limit: int, where: Where, as_json: bool) -> None:
         print_json([event.model_dump(mode="json") for event in events])
         return
     rows = [
-        [e.scope_seq, e.at[:19], e.actor, e.kind, f"{e.subject_kind} {e.subject_id}", json.dumps(e.details, ensure_ascii=False), e.hash[:12]]
-            for e in events]  # fmt: skip
+        [e.scope_seq, e.at[:19], e.actor, e.kind, f"{e.subject_kind} {e.subject_id}",
+         json.dumps(e.details, ensure_ascii=False), e.hash[:12]]
+        for e in events
+    ]  # fmt: skip
     print_table("", ["no.", "at (UTC)", "actor", "what", "subject", "details", "hash"], rows)
 
 

@@ -7,7 +7,17 @@ from typing import Any
 
 import click
 
-from arr_sql.cli._shared import Where, json_option, print_json, print_table, project_options, read_stdin, visible
+from arr_sql.cli._shared import (
+    NAME,
+    TEXT,
+    Where,
+    json_option,
+    print_json,
+    print_table,
+    project_options,
+    read_stdin,
+    visible,
+)
 
 KINDS = ["knowledge", "literature", "experiment", "workflow", "preference", "research_case"]
 STATUSES = ["candidate", "verified", "published", "deprecated", "conflict", "expired", "revoked"]
@@ -19,16 +29,18 @@ def memory() -> None:
 
 
 @memory.command()
-@click.option("--title", required=True, help="One line.")
-@click.option("--content", help="The text; left out, it is read from standard input.")
+@click.option("--title", type=TEXT, required=True, help="One line.")
+@click.option("--content", type=TEXT, help="The text; left out, it is read from standard input.")
 @click.option("--kind", type=click.Choice(KINDS), default="knowledge", show_default=True)
-@click.option("--source", "sources", multiple=True, metavar="REF", help="A source it rests on (repeatable).")
+@click.option("--source", "sources", type=NAME, multiple=True, metavar="REF", help="A source it rests on (repeatable).")
 @click.option("--confidence", type=click.FloatRange(0, 1), default=0.8, show_default=True)
-@click.option("--only-env", "environments", multiple=True, metavar="NAME", help="Holds only there (repeatable).")
-@click.option("--conflict-key", metavar="KEY", help="Of memories with one key only one is found.")
-@click.option("--expires", metavar="TIME", help="ISO time with zone, after which it is not found.")
-@click.option("--related", multiple=True, metavar="ID", help="A related memory of this scope (repeatable).")
-@click.option("--id", "memory_id", metavar="ID", help="Its id (else derived).")
+@click.option(
+    "--only-env", "environments", type=NAME, multiple=True, metavar="NAME", help="Holds only there (repeatable)."
+)
+@click.option("--conflict-key", type=TEXT, metavar="KEY", help="Of memories with one key only one is found.")
+@click.option("--expires", type=NAME, metavar="TIME", help="ISO time with zone, after which it is not found.")
+@click.option("--related", type=NAME, multiple=True, metavar="ID", help="A related memory of this scope (repeatable).")
+@click.option("--id", "memory_id", type=NAME, metavar="ID", help="Its id (else derived).")
 @project_options
 @json_option
 def add(
@@ -43,7 +55,7 @@ def add(
       arr memory add --title "Warmup" --content "Use 2000 steps." --source notes/warmup.md
     """
     if content is None:
-        if sys.stdin.isatty():
+        if sys.stdin is not None and sys.stdin.isatty():
             raise click.UsageError("Give the text with --content, or pipe it in.")
         content = read_stdin()
     applicability = {"experiment_environments": list(environments)} if environments else {}
@@ -57,8 +69,8 @@ def add(
 
 
 @memory.command()
-@click.argument("memory_id")
-@click.option("--reason", default="", help="Why; needed when the memory names no source.")
+@click.argument("memory_id", type=NAME)
+@click.option("--reason", type=TEXT, default="", help="Why; needed when the memory names no source.")
 @project_options
 @json_option
 def publish(memory_id: str, reason: str, where: Where, as_json: bool) -> None:
@@ -74,8 +86,8 @@ def publish(memory_id: str, reason: str, where: Where, as_json: bool) -> None:
 
 
 @memory.command()
-@click.argument("memory_id")
-@click.option("--reason", required=True, help="Why it no longer holds.")
+@click.argument("memory_id", type=NAME)
+@click.option("--reason", type=TEXT, required=True, help="Why it no longer holds.")
 @project_options
 @json_option
 def revoke(memory_id: str, reason: str, where: Where, as_json: bool) -> None:
@@ -111,7 +123,7 @@ def list_(status: Any, where: Where, as_json: bool) -> None:
 
 
 @memory.command()
-@click.argument("memory_id")
+@click.argument("memory_id", type=NAME)
 @project_options
 @json_option
 def show(memory_id: str, where: Where, as_json: bool) -> None:

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from pathlib import Path
 from typing import Any
 
 import click
 
-from arr_sql.cli._shared import Where, json_option, note, print_json, print_pairs, print_table, project_options
+from arr_sql.cli._shared import (
+    NAME,
+    Where,
+    json_option,
+    note,
+    print_json,
+    print_pairs,
+    print_table,
+    project_options,
+    visible,
+)
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path("."))
-@click.option("--team", metavar="NAME", help="team_id (else your user name).")
-@click.option("--name", metavar="NAME", help="project_id (else the folder's name).")
-@click.option("--env", metavar="NAME", help="experiment_environment (else 'default').")
+@click.option("--team", type=NAME, metavar="NAME", help="team_id (else your user name).")
+@click.option("--name", type=NAME, metavar="NAME", help="project_id (else the folder's name).")
+@click.option("--env", type=NAME, metavar="NAME", help="experiment_environment (else 'default').")
 @json_option
 def init(folder: Path, team: str | None, name: str | None, env: str | None, as_json: bool) -> None:
     """Make FOLDER a project: write arr.toml and .arr/arr.db.
@@ -26,8 +37,9 @@ def init(folder: Path, team: str | None, name: str | None, env: str | None, as_j
     Example:
       arr init --team vision --name lumen
     """
-    from arr_sql.core.project import find_project
-    from arr_sql.core.settings import CONFIG_NAME, ProjectTable, settings_text
+    from arr_sql.core.git_identity import read_git_identity
+    from arr_sql.core.project import derive_scope, find_project
+    from arr_sql.core.settings import CONFIG_NAME, ProjectTable, Settings, settings_text
     from arr_sql.database import ResearchDatabase
     from arr_sql.errors import InputError
     from arr_sql.memory.audit_log import current_actor
@@ -38,10 +50,12 @@ def init(folder: Path, team: str | None, name: str | None, env: str | None, as_j
     config = folder / CONFIG_NAME
     is_new = not config.exists()
     if is_new:
-        table = ProjectTable(
+        table = ProjectTable.model_construct(
             team_id=team or _as_name(current_actor()), project_id=name or _as_name(folder.name),
-            experiment_environment=env or "default",
+            experiment_environment=env or "default", repository=None,
         )  # fmt: skip
+        # Unfit values are refused (by the rules of a scope) before anything is written.
+        derive_scope(folder, Settings.model_construct(project=table), read_git_identity(folder))
         config.write_text(settings_text(table), "utf-8", newline="\n")
     elif team or name or env:
         raise InputError(f"'{config}' exists already. Edit it to change the team, the name or the environment.")
@@ -63,7 +77,8 @@ def init(folder: Path, team: str | None, name: str | None, env: str | None, as_j
 
 
 def _as_name(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip()[:200] or "project"
+    kept = "".join(c if unicodedata.category(c) not in ("Cc", "Cs") else " " for c in text)
+    return re.sub(r"\s+", " ", kept).strip()[:200] or "project"
 
 
 @click.command()
@@ -108,7 +123,8 @@ def status(where: Where, as_json: bool) -> None:
         state_text = (
             "missing" if root["missing"] else "another branch is checked out" if root["other_branch"] else "here"
         )
-        click.echo(f"  root  {root['path']}{'/' + root['file'] if root['file'] else ''}  ({state_text})")
+        place = f"{root['path']}{'/' + root['file'] if root['file'] else ''}"
+        click.echo(f"  root  {visible(place)}  ({state_text})")
     for text in project.notes:
         note(f"Note: {text}")
     if not state["roots"]:
@@ -128,7 +144,7 @@ def _grep_state(roots: list[dict[str, Any]]) -> str:
 
 @click.group()
 def scope() -> None:
-    """The scopes of the file."""
+    """The scopes of the file: what each holds."""
 
 
 @scope.command("list")
@@ -200,4 +216,5 @@ def completion(shell: str) -> None:
 
     made = get_completion_class(shell)
     assert made is not None
-    click.echo(made(arr, {}, "arr", "_ARR_COMPLETE").source())
+    completer = made(arr, {}, "arr", "_ARR_COMPLETE")
+    click.echo(completer.source_template % completer.source_vars())  # .source() would run bash to ask its version

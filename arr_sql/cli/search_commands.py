@@ -7,7 +7,17 @@ from typing import Any
 
 import click
 
-from arr_sql.cli._shared import Where, console, json_option, note, print_json, print_table, project_options, visible
+from arr_sql.cli._shared import (
+    NAME,
+    Where,
+    console,
+    json_option,
+    note,
+    print_json,
+    print_table,
+    project_options,
+    visible,
+)
 
 
 @click.command()
@@ -47,10 +57,13 @@ def _read_plan(plan_file: Any) -> Any:
         return None
     try:
         return json.load(plan_file)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         from arr_sql.errors import PlanInvalid
 
-        raise PlanInvalid(f"The plan file is not JSON: {error}.") from None
+        words = "nested too deeply" if isinstance(error, RecursionError) else str(error).rstrip(".")
+        raise PlanInvalid(
+            f'The plan file is not JSON: {words}. A plan looks like {{"tool_rounds": [["bm25", "grep"]]}}.'
+        ) from None
 
 
 def print_result(query: str, result: Any, *, full: bool = False) -> None:
@@ -73,7 +86,7 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
         rrf = "" if item.rrf_score is None else f"rrf {item.rrf_score:.6f}"
         out.print(Text(f"    {'  '.join(part for part in (found_by, scores, rrf) if part)}", style="dim"))
         if losers := item.metadata.get("conflict_losers"):
-            out.print(Text(f"    wins over {', '.join(losers)} (same conflict key)", style="dim"))
+            out.print(Text(f"    wins over {visible(', '.join(losers))} (same conflict key)", style="dim"))
         lines = item.content.split("\n") if full else best_lines(item.content, query)[1]
         for text in lines:
             shown = visible(text)
@@ -145,7 +158,7 @@ def plan(query: str, plan_file: Any, where: Where, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("item")
+@click.argument("item", type=NAME)
 @project_options
 @json_option
 def show(item: str, where: Where, as_json: bool) -> None:
@@ -174,7 +187,7 @@ def show(item: str, where: Where, as_json: bool) -> None:
 
 
 def _print_record(record: dict[str, Any]) -> None:
-    click.echo(f"Retrieval {record['retrieval_id']} at {record['at']} by {record['actor']}")
+    click.echo(f"Retrieval {record['retrieval_id']} at {record['at']} by {visible(record['actor'])}")
     click.echo(f"Query: {visible(record['query'] or '(kept as hash ' + record['query_hash'][:16] + '...)')}")
     words = "partial" if record["partial"] else "complete"
     click.echo(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from arr_sql.cli._shared import Where, json_option, note, print_json, progress_bar, project_options
+from arr_sql.cli._shared import Where, json_option, note, print_json, progress_bar, project_options, visible
 
 if TYPE_CHECKING:
     from arr_sql.database import ResearchDatabase
@@ -53,8 +53,7 @@ def add(paths: tuple[Path, ...], no_embed: bool, where: Where, as_json: bool) ->
         for path in paths:
             with progress_bar(f"Reading {path.name or path}", quiet=as_json) as update:
                 results.append(database.add(path, lambda phase, done, total: update(done, total)))
-        embedded = None if no_embed else _embed(database, as_json)
-    _print(results, embedded, as_json, next_step='arr search "your question"')
+        _finish(database, results, no_embed, as_json, next_step='arr search "your question"')
 
 
 @click.command()
@@ -71,8 +70,7 @@ def sync(no_embed: bool, where: Where, as_json: bool) -> None:
     with where.open() as database:
         with progress_bar("Looking for changes", quiet=as_json) as update:
             results = [database.sync(lambda phase, done, total: update(done, total))]
-        embedded = None if no_embed else _embed(database, as_json)
-    _print(results, embedded, as_json)
+        _finish(database, results, no_embed, as_json)
 
 
 @click.command()
@@ -94,35 +92,38 @@ def embed(rebuild: bool, where: Where, as_json: bool) -> None:
         click.echo(_embedded_text(vars(done)))
 
 
-def _embed(database: ResearchDatabase, as_json: bool) -> dict[str, Any] | None:
+def _finish(
+    database: ResearchDatabase, results: list[SyncSummary], no_embed: bool, as_json: bool, next_step: str = ""
+) -> None:
+    """Say what was taken in, then compute the vectors: stopped there, the text is searchable and the exit code 130."""
     from arr_sql.errors import ModelError
 
+    if not as_json:
+        for item in results:
+            _print_summary(item)
+    embedded, is_stopped = None, False
     try:
-        with progress_bar("Embedding (Ctrl-C is safe)", quiet=as_json) as update:
-            return vars(database.embed(progress=update))
+        if not no_embed:
+            with progress_bar("Embedding (Ctrl-C is safe)", quiet=as_json) as update:
+                embedded = vars(database.embed(progress=update))
     except ModelError as error:
         note(f"No vectors: {error}\nText, memory and grep search work without them.")
-        return None
     except KeyboardInterrupt:
         note("Stopped embedding. Text is searchable; `arr embed` goes on where this stopped.")
-        return None
+        is_stopped = True
+    if as_json:
+        print_json({"syncs": [_as_values(item) for item in results], "vectors": embedded})
+    elif embedded is not None:
+        click.echo(_embedded_text(embedded))
+    if is_stopped:
+        raise click.exceptions.Exit(130)
+    if next_step and not as_json:
+        click.echo(f"Next: {next_step}")
 
 
 def _embedded_text(done: dict[str, Any]) -> str:
     text = f"Vectors ({done['model_id']}): {done['embedded']} computed, {done['reused']} reused, {done['missing']} missing."
     return text + (" Other models' vectors were retired." if done["retired_models"] else "")
-
-
-def _print(results: list[SyncSummary], embedded: dict[str, Any] | None, as_json: bool, next_step: str = "") -> None:
-    if as_json:
-        print_json({"syncs": [_as_values(item) for item in results], "vectors": embedded})
-        return
-    for item in results:
-        _print_summary(item)
-    if embedded is not None:
-        click.echo(_embedded_text(embedded))
-    if next_step:
-        click.echo(f"Next: {next_step}")
 
 
 def _as_values(item: SyncSummary) -> dict[str, Any]:
@@ -142,9 +143,9 @@ def _print_summary(item: SyncSummary) -> None:
     if len(item.added) + len(item.changed) + len(item.renamed) + len(item.removed) + len(item.touched) <= MAX_NAMED:
         for sign, names in (("+", item.added), ("~", item.changed), ("-", item.removed), ("=", item.touched)):
             for name in names:
-                click.echo(f"  {sign} {name}")
+                click.echo(f"  {sign} {visible(name)}")
         for old, new in item.renamed:
-            click.echo(f"  > {old} -> {new}")
+            click.echo(f"  > {visible(old)} -> {visible(new)}")
     if item.left_out:
         click.echo("Left out:")
         for reason, count in item.left_out.most_common():
@@ -152,7 +153,7 @@ def _print_summary(item: SyncSummary) -> None:
     if item.lines_withheld:
         click.echo(f"Withheld: {item.lines_withheld} lines that hold credentials.")
     for name, warnings in list(item.warnings.items())[:MAX_NAMED]:
-        click.echo(f"  warning: {name}: {'; '.join(warnings)}")
+        click.echo(f"  warning: {visible(name)}: {visible('; '.join(warnings))}")
     if len(item.warnings) > MAX_NAMED:
         click.echo(f"  ... and warnings about {len(item.warnings) - MAX_NAMED} more files (--json lists all)")
     for path in item.roots_missing:

@@ -67,7 +67,7 @@ def prepare(text: str) -> str:
     """Return ``text`` with one spelling per character and its case kept: NFKC, no accents, nothing invisible."""
     if text.isascii():
         return text
-    text = _INVISIBLE.sub("", text)
+    text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
     # Before NFKC, which would turn a free-standing acute accent into a space.
     if _HAS_SPECIAL.search(text):
         text = text.translate(_SPECIAL)

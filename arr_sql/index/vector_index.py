@@ -36,6 +36,11 @@ class EmbedSummary:
     retired_models: bool = False
 
 
+def vector_state(connection: Connection, scope: ScopeKey) -> list[Any]:
+    """One row a model with vectors in this scope (one with ``model`` NULL when there are none): chunks and embedded."""
+    return connection.execute(load("read_vector_state"), scope.bindings()).fetchall()
+
+
 def embed_text(heading: str, content: str) -> str:
     """What is embedded for a chunk: its heading, then its content."""
     return f"{heading}\n{content}" if heading else content

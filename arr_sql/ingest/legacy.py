@@ -24,7 +24,8 @@ _SAMPLE_BYTES = 32_768
 _BROKEN_SHARE = 0.01
 MIN_CONFIDENCE = 0.55
 _LATIN = frozenset({"cp1250", "cp1252", "cp1254", "cp1257", "iso8859_2"})
-_RARE = frozenset({"cp866", "iso8859_2", "iso8859_5", "iso8859_7", "mac_cyrillic"})
+# Handicaps of encodings that are seldom met.
+_RARE = {"cp866": 0.02, "iso8859_2": 0.1, "iso8859_5": 0.02, "iso8859_7": 0.02, "mac_cyrillic": 0.02}
 # What a file says about itself: a Python or Emacs cookie, an XML or HTML declaration, LaTeX's inputenc.
 _DECLARED = re.compile(
     rb"coding[:=][ \t]*([A-Za-z0-9._-]{2,30})|encoding=[\"']([A-Za-z0-9._-]{2,30})|charset=[\"']?([A-Za-z0-9._-]{2,30})"
@@ -59,7 +60,7 @@ def guess_legacy(data: bytes) -> Guess | None:
         broken = counts["\ufffd"]
         if not total or broken > max(0, total * _BROKEN_SHARE) or any("\x80" <= ch <= "\x9f" for ch in counts):
             continue
-        score = scorer(text, counts, total) - broken * 10 / total - (0.02 if encoding in _RARE else 0.0)
+        score = scorer(text, counts, total) - broken * 10 / total - _RARE.get(encoding, 0.0)
         ranked.append((score, -order, encoding, text, total))
     if not ranked:
         return None
@@ -67,7 +68,7 @@ def guess_legacy(data: bytes) -> Guess | None:
     score, _, encoding, text, total = ranked[0]
     rivals = [item for item in ranked[1:] if item[3] != text]
     rival = rivals[0] if rivals else (-1.0, 0, "", "", 0)
-    share = _difference(text, rival[3], total)
+    share = 1.0 if encoding in _LATIN else _difference(text, rival[3], total)
     confidence = _confidence(score, (score - rival[0]) / share, total)
     full = data.decode(encoding, "replace")
     other = [item for item in rivals if item[2] not in _LATIN]

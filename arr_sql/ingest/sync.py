@@ -143,11 +143,12 @@ class Syncer:
         nested = _nested(root, others)
         found: list[Found] = []
         for item in walk(opened, max_file_bytes=self._max_file_bytes):
-            if any(item.rel.startswith(prefix) for prefix in nested):
+            if any(item.rel == inside or (inside.endswith("/") and item.rel.startswith(inside)) for inside in nested):
                 continue
             if isinstance(item, LeftOut):
                 self._leave_out(job, item.rel, item.reason)
-                job.is_complete = job.is_complete and item.reason != "limit_reached"
+                # "./" is the root itself: what is in a folder that can't be listed is unknown, not gone.
+                job.is_complete = job.is_complete and item.reason != "limit_reached" and item.rel != "./"
             elif not _is_text(item.rel):
                 self._leave_out(job, item.rel.encode("utf-8", "backslashreplace").decode(), "name_not_utf8")
             else:
@@ -336,13 +337,22 @@ def _reader_changed(known: Any) -> bool:
 
 def _renamed_from(job: _Job, data_hash: str, rel: str) -> Any:
     """The file that is gone and held these bytes; the one with the same file name first."""
-    same = [row for row in job.gone.values() if row["content_hash"] == data_hash]
+    same = [
+        row for row in job.gone.values()
+        if row["content_hash"] == data_hash and _format(row["path_in_root"]) == _format(rel)
+        and not _reader_changed(row)
+    ]  # fmt: skip
     if not same:
         return None
     name = rel.rpartition("/")[2]
     row = min(same, key=lambda item: (item["path_in_root"].rpartition("/")[2] != name, item["path_in_root"]))
     del job.gone[row["path_in_root"]]
     return row
+
+
+def _format(path: str) -> str:
+    """What a reader may take from a name: its ending, or all of it. Under another one the text would be cut otherwise."""
+    return path.rpartition("/")[2].rpartition(".")[2].lower()
 
 
 def _git_state(job: _Job, rel: str, data: bytes) -> str | None:

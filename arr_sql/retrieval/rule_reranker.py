@@ -84,7 +84,8 @@ def _channel_parts(
     parts: dict[str, float] = {}
     for rank in item.ranks:
         low, high = spans[(rank.channel, rank.query_index)]
-        share = 1.0 if high <= low else (rank.score - low) / (high - low)
+        width = high / 2 - low / 2  # halves: the difference of two huge scores would be infinite
+        share = 1.0 if width <= 0 else (rank.score / 2 - low / 2) / width
         value = weights.channel(rank.channel) * share
         parts[rank.channel] = max(parts.get(rank.channel, 0.0), value)
     return parts

@@ -17,6 +17,7 @@ from arr_sql.core.router_models import ReasonCode
 from arr_sql.core.statements import load
 from arr_sql.errors import ModelError
 from arr_sql.index.embedders.protocol import Embedder, check_vector
+from arr_sql.index.vector_index import vector_state
 from arr_sql.retrieval.catalog import ChannelAnswer
 from arr_sql.retrieval.rows import chunk_hit, ranked
 
@@ -59,7 +60,7 @@ class VectorRetriever:
 
     def retrieve(self, query: str, scope: ScopeKey, k: int, deadline: float) -> ChannelAnswer:
         """State ``ok``, ``empty``, ``not_indexed`` (with hits, when some vectors are there) or ``unavailable``."""
-        models = self._reader.execute(load("read_vector_state"), scope.bindings()).fetchall()
+        models = vector_state(self._reader, scope)
         chunks = models[0]["chunks"] if models else 0
         if not chunks:
             return ChannelAnswer("empty")

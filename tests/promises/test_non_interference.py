@@ -417,7 +417,7 @@ class BuiltInBm25:
         values = {**scope.bindings(), "terms": json.dumps(query_terms(query)), "k": k}
         hits = tuple(
             Hit(
-                chunk_id=row["chunk_id"], scope=scope, rank=rank, score=row["score"], source_ref="", heading=row["heading"],
+                chunk_id=row["chunk_id"], scope=scope, rank=rank, score=row["score"], source_ref="a file", heading=row["heading"],
                 locator=row["locator"], content=row["content"], content_hash=row["content_hash"],
                 created_at=row["created_at"],
             )

@@ -8,6 +8,7 @@ import socket
 import sys
 import sysconfig
 import time
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,13 @@ def test_width_ligatures_composition_and_case_do_not_count(tmp_path: Path, needl
     """Both sides are folded the same way, in files with and without other characters."""
     write(tmp_path, a__md=f"nothing here\n{line}\n", b__md=f"更多\n\n{line}")
     assert places(search(tmp_path, needle)) == ["a.md:2", "b.md:3"]
+
+
+@given(st.text(alphabet=st.one_of(st.sampled_from("，：；！？（）％～"), st.characters())))
+def test_folding_is_nfkc_and_case_folding(text: str) -> None:
+    """The short cuts for plain and for Chinese text change nothing."""
+    once = unicodedata.normalize("NFKC", text).casefold()
+    assert fold(text) == unicodedata.normalize("NFKC", once)
 
 
 def test_an_accent_makes_another_word(tmp_path: Path) -> None:

@@ -1,0 +1,327 @@
+"""The generated parts of the documentation. Each function gives Markdown; the pages call it through cog.
+
+Bring the pages up to date:  python -m cogapp -n UTF-8 -I docs -r docs/*.md
+Check them, as CI does:      python -m cogapp -n UTF-8 -I docs --check docs/*.md
+
+Everything comes from the code itself: the click tree, the migrations, the closed vocabularies, the statement files.
+Held by tests/docs/test_generated.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+PACKAGE = Path(__file__).resolve().parents[1] / "arr_sql"
+WIDTH = 100
+
+
+# --- docs/cli.md ------------------------------------------------------------------------------------------------------
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command of ``arr`` with its full name, groups before their members."""
+    from arr_sql.cli import arr
+
+    yield from _commands("arr", arr)
+
+
+def _commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=name)
+        for child in command.list_commands(context):
+            member = command.get_command(context, child)
+            assert member is not None
+            yield from _commands(f"{name} {child}", member)
+
+
+def help_pages() -> str:
+    """The ``--help`` page of every command."""
+    parts = []
+    for name, command in commands():
+        context = click.Context(command, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH)
+        text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+        level = "##" if name.count(" ") < 2 else "###"
+        parts.append(f"{level} {name}\n\n```text\n{text}\n```\n")
+    return "\n".join(parts)
+
+
+# --- docs/schema.md ---------------------------------------------------------------------------------------------------
+
+
+def schema_objects() -> list[tuple[str, str, str]]:
+    """(type, name, sql) of every table, view, trigger and index of a freshly migrated file in memory."""
+    connection = _migrated()
+    try:
+        rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+        return [(row[0], row[1], row[3]) for row in rows]
+    finally:
+        connection.close()
+
+
+def _migrated():  # type: ignore[no-untyped-def]
+    from arr_sql.core.connection import sqlite3
+    from arr_sql.core.migrations import all_migrations, split_statements
+
+    connection = sqlite3.connect(":memory:")
+    for migration in all_migrations():
+        for statement in split_statements(migration.sql):
+            connection.execute(statement)
+    return connection
+
+
+def schema_page() -> str:
+    """Tables with their columns, then views, then triggers."""
+    connection = _migrated()
+    try:
+        found = schema_objects()
+        parts = ["## Tables\n"]
+        for kind, name, sql in found:
+            if kind == "table":
+                indexes = [other for t, other, text in found if t == "index" and f" ON {name} " in text]
+                parts.append(_table(connection, name, sql, indexes))
+        parts.append("## Views\n")
+        for kind, name, sql in found:
+            if kind == "view":
+                columns = ", ".join(f"`{row[1]}`" for row in connection.execute(f"PRAGMA table_info({name})"))
+                parts.append(f"### {name}\n\n{_comment(sql)}\n\nColumns: {columns}.\n")
+        parts.append("## Triggers\n")
+        for kind, name, sql in found:
+            if kind == "trigger":
+                said = re.search(r"RAISE\(ABORT, '([^']*)'\)", sql)
+                parts.append(f"- `{name}` refuses with: {said.group(1) if said else 'nothing'}.")
+        return "\n".join(parts) + "\n"
+    finally:
+        connection.close()
+
+
+def _comment(sql: str) -> str:
+    """The comment directly below the first line of a CREATE statement."""
+    lines = []
+    for line in sql.splitlines()[1:]:
+        if not line.strip().startswith("--"):
+            break
+        lines.append(line.strip().removeprefix("--").strip())
+    return " ".join(lines)
+
+
+def _column_comments(sql: str) -> dict[str, str]:
+    """Column name -> the comment directly above it."""
+    comments: dict[str, str] = {}
+    pending: list[str] = []
+    for line in sql.splitlines()[1 + len(_comment_lines(sql)) :]:
+        text = line.strip()
+        if text.startswith("--"):
+            pending.append(text.removeprefix("--").strip())
+        else:
+            if pending and (match := re.match(r"([a-z_0-9]+) [A-Z]", text)):
+                comments[match.group(1)] = " ".join(pending)
+            pending = []
+    return comments
+
+
+def _comment_lines(sql: str) -> list[str]:
+    lines = []
+    for line in sql.splitlines()[1:]:
+        if not line.strip().startswith("--"):
+            break
+        lines.append(line)
+    return lines
+
+
+def _table(connection, name: str, sql: str, indexes: list[str]) -> str:  # type: ignore[no-untyped-def]
+    comments = _column_comments(sql)
+    points_at = {row[3]: f"`{row[2]}.{row[4]}`" for row in connection.execute(f"PRAGMA foreign_key_list({name})")}
+    rows = ["| column | type | empty? | about |", "|---|---|---|---|"]
+    for _, column, kind, notnull, default, key in connection.execute(f"PRAGMA table_info({name})"):
+        about = [comments[column]] if column in comments else []
+        if column in points_at:
+            about.append(f"Points at {points_at[column]}.")
+        if key:
+            about.append("Part of the primary key.")
+        if default is not None:
+            about.append(f"Default `{default}`.")
+        rows.append(f"| `{column}` | {kind} | {'no' if notnull or key else 'NULL allowed'} | {_cell(' '.join(about))} |")
+    listed = f"\nIndexes: {', '.join(f'`{index}`' for index in indexes)}.\n" if indexes else ""
+    return f"### {name}\n\n{_comment(sql)}\n\n" + "\n".join(rows) + f"\n{listed}"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def derived_tables() -> str:
+    """The index tables, from the statements that build them."""
+    rows = ["| table | what it is | built by |", "|---|---|---|"]
+    for path in sorted((PACKAGE / "sql").glob("build_*.sql")):
+        made = re.search(r"CREATE VIRTUAL TABLE (?:IF NOT EXISTS )?([a-z_.]+)", path.read_text("utf-8"))
+        if made:
+            rows.append(f"| `{made.group(1)}` | {_cell(first_comment(path))} | `{path.stem}` |")
+    return "\n".join(rows) + "\n"
+
+
+# --- docs/statements.md -----------------------------------------------------------------------------------------------
+
+
+def statement_files() -> list[Path]:
+    """Every statement file, by name."""
+    return sorted((PACKAGE / "sql").glob("*.sql"))
+
+
+def first_comment(path: Path) -> str:
+    """The comment that opens a statement file, as one paragraph."""
+    lines = []
+    for line in path.read_text("utf-8").splitlines():
+        if not line.startswith("--"):
+            break
+        lines.append(line.removeprefix("--").strip())
+    return " ".join(lines)
+
+
+def loaders() -> dict[str, list[str]]:
+    """Statement name -> the modules that hold it as a string."""
+    names = {path.stem for path in statement_files()}
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if "project" in path.parts:
+            continue
+        module = path.relative_to(PACKAGE).as_posix()
+        strings = {
+            node.value for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }  # fmt: skip
+        for name in names & strings:
+            found[name].append(module)
+    return found
+
+
+def statements_page() -> str:
+    """One table a verb."""
+    verbs = {
+        "search": "Search one scope (each binds the five scope values)", "read": "Read", "add": "Add", "set": "Change",
+        "remove": "Remove", "build": "Build an index", "drop": "Drop an index", "check": "Check an index",
+    }  # fmt: skip
+    used = loaders()
+    parts = []
+    for verb in [*verbs, *sorted({path.stem.split("_")[0] for path in statement_files()} - set(verbs))]:
+        files = [path for path in statement_files() if path.stem.split("_")[0] == verb]
+        if files:
+            parts += [f"## {verbs.get(verb, verb.capitalize())}\n", "| statement | what it answers or does | loaded by |", "|---|---|---|"]
+            parts += [
+                f"| [`{path.stem}`](../arr_sql/sql/{path.name}) | {_cell(first_comment(path))} "
+                f"| {', '.join(f'`{module}`' for module in used[path.stem]) or 'nothing'} |"
+                for path in files
+            ]
+            parts.append("")
+    return "\n".join(parts)
+
+
+# --- docs/reason-codes.md, docs/errors.md --------------------------------------------------------------------------------
+
+
+def reason_groups() -> list[tuple[str, list[str]]]:
+    """The groups of ReasonCode as its own source comments name them."""
+    from arr_sql.core.router_models import ReasonCode
+
+    groups: list[tuple[str, list[str]]] = []
+    for line in inspect.getsource(ReasonCode).splitlines():
+        text = line.strip()
+        if text.startswith("#"):
+            groups.append((text.lstrip("# ").rstrip("."), []))
+        elif match := re.fullmatch(r'[A-Z_]+ = "([a-z_]+)"', text):
+            groups[-1][1].append(match.group(1))
+    return groups
+
+
+def reason_codes() -> str:
+    """Every code with its sentence, by group."""
+    from arr_sql.core.router_models import REASON_TEXT, ReasonCode
+
+    parts = []
+    for title, codes in reason_groups():
+        parts += [f"## {title}\n", "| code | what it says |", "|---|---|"]
+        parts += [f"| `{code}` | {_cell(REASON_TEXT[ReasonCode(code)])} |" for code in codes]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def error_classes() -> list[tuple[int, type]]:
+    """(depth, class) of the whole error tree, parents before children."""
+    from arr_sql.errors import ArrError
+
+    def below(depth: int, kind: type) -> Iterator[tuple[int, type]]:
+        yield depth, kind
+        for child in kind.__subclasses__():
+            if child.__module__ == "arr_sql.errors":
+                yield from below(depth + 1, child)
+
+    return list(below(0, ArrError))
+
+
+def error_tree() -> str:
+    """The error tree as a table; the indent shows the parent."""
+    rows = ["| error | what it means | exit code |", "|---|---|---|"]
+    for depth, kind in error_classes():
+        text = " ".join((inspect.getdoc(kind) or "").split()).replace("``", "`")
+        rows.append(f"| {'&nbsp;&nbsp;&nbsp;&nbsp;' * depth}`{kind.__name__}` | {_cell(text)} | {kind.exit_code} |")  # type: ignore[attr-defined]
+    return "\n".join(rows) + "\n"
+
+
+# --- docs/sources.md ---------------------------------------------------------------------------------------------------
+
+# Said here because the code says only the name. The test fails when a reason is missing or no longer exists.
+LEFT_OUT: dict[str, str] = {
+    "ignored": "A rule of `.gitignore` or `.arrignore` matches.",
+    "vendored_or_tool_folder": "A folder that belongs to a tool or holds other people's code (below). It counts once.",
+    "symlink": "A symbolic link or junction. It is never followed; add the place it points to, if you want it.",
+    "special_file": "A pipe, socket or device. Opening one could block or have an effect.",
+    "outside_root": "The path would leave the added folder.",
+    "sensitive_name": "The name says that it holds keys or passwords. The file is never opened.",
+    "permission_denied": "You may not read it. Its last version stays in the store.",
+    "too_large": "Larger than `sources.max_file_bytes` (16 MiB unless `arr.toml` says otherwise).",
+    "vanished": "It was there when the folder was listed and gone when it was opened.",
+    "changed_while_reading": "It was being written. Three attempts were made; the next sync takes it. Its last version stays.",
+    "not_a_file": "The name is a folder or something else now.",
+    "unreadable": "A read error, or no encoding is certain enough. Text is never guessed into wrong characters.",
+    "binary": "The content is not text, whatever the name says.",
+    "unknown_format": "No reader for a file of this name.",
+    "name_not_utf8": "The name is not valid UTF-8, so it can't be stored or cited.",
+    "limit_reached": "Beyond a limit of the walk, such as folders 256 levels deep.",
+}
+
+
+def left_out_reasons() -> str:
+    """Every reason for leaving a file or folder out."""
+    rows = ["| reason | what it means |", "|---|---|"]
+    return "\n".join([*rows, *(f"| `{name}` | {text} |" for name, text in LEFT_OUT.items())]) + "\n"
+
+
+def tool_folders() -> str:
+    """The folders that are never walked."""
+    from arr_sql.core.ignore import TOOL_FOLDERS, VENV_MARKER
+
+    names = ", ".join(f"`{name}`" for name in sorted(TOOL_FOLDERS))
+    return f"Never walked: {names}, and any folder that holds a `{VENV_MARKER}`.\n"
+
+
+def readers() -> str:
+    """The built-in readers with the suffixes and names that they read."""
+    from arr_sql.ingest import readers as module
+
+    rows = ["| reader | files | how it cuts them |", "|---|---|---|"]
+    for reader in module._BUILT_IN:
+        doc = inspect.getdoc(inspect.getmodule(type(reader))) or ""
+        how = " ".join(doc.split("\n\n")[0].split()).replace("``", "`")
+        names = [f"`{suffix}`" for suffix in sorted(reader.suffixes)] + [f"`{name}`" for name in sorted(reader.file_names)]
+        shown = " ".join(names) if len(names) <= 40 else f"{len(names)} suffixes and names, among them " + " ".join(
+            f"`{suffix}`" for suffix in (".c", ".cpp", ".cu", ".go", ".java", ".js", ".jl", ".m", ".r", ".rs", ".sh", ".sql", ".ts")
+            if suffix in reader.suffixes
+        )
+        rows.append(f"| {reader.name} | {shown} | {_cell(how)} |")
+    return "\n".join(rows) + "\n"

