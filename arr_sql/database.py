@@ -31,7 +31,7 @@ from arr_sql.core.research_models import AuditEvent, MemoryStatus, ResearchMemor
 from arr_sql.core.router_models import MAX_QUERY, Degradation, QueryPlan, ReasonCode, RouterResult
 from arr_sql.core.snapshot import same_snapshot
 from arr_sql.core.statements import load
-from arr_sql.errors import InputError, PathRefused, QueryEmpty, StoreReadOnly
+from arr_sql.errors import InputError, PathRefused, QueryEmpty, StoreFull, StoreReadOnly
 from arr_sql.index.embedders.protocol import Embedder
 from arr_sql.index.text_index import (
     TEXT_INDEX_VERSION,
@@ -259,7 +259,7 @@ class ResearchDatabase:
                     retrieval_id = add_retrieval(
                         writer, self.scope, record, actor=self.actor, now=self._clock(), keep_query=self._keep_query
                     )
-            except StoreReadOnly:
+            except (StoreReadOnly, StoreFull):  # the answer is there all the same
                 degradations = (*degradations, Degradation(code=ReasonCode.RECORD_NOT_WRITTEN))
         return RouterResult(
             retrieval_id=retrieval_id, evidence=outcome.evidence, traces=outcome.traces, rejections=outcome.rejections,

@@ -13,7 +13,7 @@ from arr_sql.core.redaction import withhold_lines
 from arr_sql.index.text_index import Terms, terms_of
 from arr_sql.index.vector_index import embed_text
 from arr_sql.ingest.chunker import Chunk, chunk
-from arr_sql.ingest.decode import Undecodable, decode
+from arr_sql.core.decode import Undecodable, decode
 from arr_sql.ingest.readers import BytesReader, reader_for
 
 

@@ -19,10 +19,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import cast
 
+from arr_sql.core.decode import Undecodable, decode
 from arr_sql.core.redaction import has_secret, private_key_lines
 from arr_sql.core.rooted import FileInfo, Refused, Root
 from arr_sql.core.walk import LEFT_OUT_REASONS, Found, LeftOut, LeftOutReason, walk
-from arr_sql.retrieval.line_text import clip, decode_lines, fold, original_index
+from arr_sql.retrieval.line_text import clip, fold, original_index
 
 CLIP_WIDTH = 300
 MAX_FILES = 20_000
@@ -137,10 +138,10 @@ class _Search:
                 continue
             result.scanned_files += 1
             result.scanned_bytes += read.size
-            decoded = decode_lines(read.data)
-            if decoded is None:
-                self._leave_out(name, row.rel, "binary")
-            elif not self._text(name, row.rel, decoded[0]):
+            decoded = decode(read.data)
+            if isinstance(decoded, Undecodable):
+                self._leave_out(name, row.rel, decoded.code)
+            elif not self._text(name, row.rel, decoded.text):
                 result.cut = "max_results"
                 return
 

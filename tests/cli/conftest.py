@@ -25,16 +25,20 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8", newline="\n")
-    for command in (
+    commands = (
         ("init", "--team", "vision", "--name", "lumen", "--env", "a100"),
         ("add", "notes", "papers", "src", "--no-embed"),
         ("memory", "add", "--id", MEMORY, "--title", "Warmup", "--content", "Use 2000 steps.", "--source", "notes/warmup.md"),
         ("memory", "add", "--id", "m-kept", "--title", "✅ 数据", "--content", "数据 é naïve 😀", "--source", "notes/数据.md"),
         ("memory", "publish", "m-kept"),
         ("search", "warmup"),
-    ):
-        ran = arr(*command, cwd=folder)
-        assert ran.code == 0, ran
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARR_ACTOR", "tester")
+        patch.delenv("ARR_ENV", raising=False)
+        for command in commands:
+            ran = arr(*command, cwd=folder)
+            assert ran.code == 0, ran
     return folder
 
 

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arr_sql.ingest.chunker import chunk
-from arr_sql.ingest.decode import Decoded, decode
+from arr_sql.core.decode import Decoded, decode
 from arr_sql.ingest.readers import Reader, registered_readers
 from arr_sql.ingest.readers.base import ReadResult, split_lines
 

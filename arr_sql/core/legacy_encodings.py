@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .legacy_letters import ACCENTS, COMMON_HAN, HANGUL, LETTERS, PUNCTUATION, WORDS
+from arr_sql.core.legacy_letters import ACCENTS, COMMON_HAN, HANGUL, LETTERS, PUNCTUATION, WORDS
 
 _SAMPLE_BYTES = 32_768
 _BROKEN_SHARE = 0.01

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arr_sql.ingest.decode import Decoded, Undecodable, decode
+from arr_sql.core.decode import Decoded, Undecodable, decode
 
 WINDOWS_TEXT = "hello 世界\r\nneedle two\r\n"
 PLAIN_TEXT = "hello 世界\nneedle two\n"

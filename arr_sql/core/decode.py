@@ -15,7 +15,7 @@ import codecs
 import re
 from dataclasses import dataclass
 
-from .legacy import MIN_CONFIDENCE, declared_encoding, guess_legacy
+from arr_sql.core.legacy_encodings import MIN_CONFIDENCE, declared_encoding, guess_legacy
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),

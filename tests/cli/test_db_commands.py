@@ -1,0 +1,101 @@
+"""``arr db check | migrate | rebuild | schema | sql``."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+from arr_sql.core.connection import open_writer
+from tests.cli.support import arr
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def test_check_passes_on_a_healthy_file(project: Path) -> None:
+    """Every check by name with `ok`, in both forms."""
+    ran = arr("db", "check", "--json", cwd=project)
+    assert ran.code == 0 and ran.json["passed"] is True
+    assert len(ran.json["findings"]) >= 5 and all(item["passed"] for item in ran.json["findings"])
+    text = arr("db", "check", cwd=project).out
+    assert all(item["check"] in text for item in ran.json["findings"])
+
+
+def test_check_finds_a_changed_row(project: Path) -> None:
+    """Content changed behind the program's back: exit code 1 and the problem named."""
+    connection = sqlite3.connect(project / ".arr/arr.db")
+    names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
+    for name in names:
+        connection.execute(f'DROP TRIGGER "{name}"')
+    connection.execute("UPDATE audit_event SET actor = 'somebody' WHERE seq = 2")
+    connection.commit()
+    connection.close()
+    ran = arr("db", "check", "--json", cwd=project)
+    assert ran.code == 1 and ran.json["passed"] is False
+    assert [item["check"] for item in ran.json["findings"] if not item["passed"]]
+    assert arr("db", "check", cwd=project).code == 1
+
+
+def test_migrate_twice_is_harmless(project: Path) -> None:
+    """A current file says so; an empty one is brought up to date and then is current."""
+    assert arr("db", "migrate", cwd=project).out == "Already up to date.\n"
+    empty = project / "empty.db"
+    empty.write_bytes(b"")
+    assert arr("status", "--db", str(empty), cwd=project).code == 1
+    first, second = (arr("db", "migrate", "--db", str(empty), cwd=project).out for _ in range(2))
+    assert first.startswith("Applied: 0001") and second == "Already up to date.\n"
+    assert arr("status", "--db", str(empty), cwd=project).code == 0
+
+
+def test_rebuild_keeps_the_answers(project: Path) -> None:
+    """The index made anew gives the same evidence with the same scores."""
+    before = arr("search", "warmup run", "--json", cwd=project).json["evidence"]
+    ran = arr("db", "rebuild", cwd=project)
+    assert ran.code == 0 and ran.out.startswith("Indexed ")
+    assert arr("search", "warmup run", "--json", cwd=project).json["evidence"] == before != []
+
+
+def test_schema_is_what_the_repository_ships(tmp_path: Path) -> None:
+    """Printed or written to a file, outside any project, byte for byte schema.sql."""
+    shipped = (REPOSITORY / "schema.sql").read_text("utf-8")
+    assert arr("db", "schema", cwd=tmp_path).out == shipped
+    assert arr("db", "schema", "--generate", "made.sql", cwd=tmp_path).code == 0
+    assert (tmp_path / "made.sql").read_bytes() == shipped.encode()
+
+
+def test_sql_gives_a_table_or_json(project: Path) -> None:
+    """One SELECT: columns and rows; JSON keeps every column, and says bytes and infinity in words."""
+    ran = arr("db", "sql", "SELECT memory_id, title FROM memory_trail ORDER BY memory_id LIMIT 1", cwd=project)
+    assert ran.code == 0 and "memory_id" in ran.out and "m-kept" in ran.out
+    value = arr("db", "sql", "SELECT 1 AS a, '数据' AS a, 1e999 AS b, x'0001' AS c, NULL AS d", "--json", cwd=project)
+    assert value.json == [{"a": 1, "a_2": "数据", "b": "inf", "c": "<2 bytes>", "d": None}]
+    assert arr("db", "sql", "SELECT 1 AS a WHERE 0", "--json", cwd=project).json == []
+
+
+def test_sql_sees_every_trail(project: Path) -> None:
+    """The views for people with SQL are there, and bound to nothing but the file."""
+    for view in ("audit_trail", "retrieval_trail", "evidence_trail", "memory_trail"):
+        ran = arr("db", "sql", f"SELECT count(*) AS n FROM {view}", "--json", cwd=project)
+        assert ran.code == 0 and ran.json[0]["n"] > 0, view
+
+
+def test_an_error_is_json_for_programs(project: Path) -> None:
+    """With --json an error is one object on stderr with its kind and message."""
+    ran = arr("db", "sql", "DELETE FROM scope", "--json", cwd=project)
+    assert (ran.code, ran.out) == (1, "")
+    error = json.loads(ran.err)
+    assert error["error"] == "InputError" and "Only a single SELECT is run" in error["message"]
+
+
+def test_a_stale_index_is_said_with_the_way_out(project: Path) -> None:
+    """An index behind its content: the channel is refused, status and search say `arr db rebuild`, which helps."""
+    connection = open_writer(project / ".arr/arr.db")
+    connection.execute("UPDATE scope_index SET content_revision = content_revision - 1 WHERE name = 'chunk_text'")
+    changed = connection.execute("SELECT changes()").fetchone()[0]
+    connection.close()
+    assert changed
+    assert "bm25             stale, run `arr db rebuild`" in arr("status", cwd=project).out
+    ran = arr("search", "warmup", cwd=project)
+    assert ran.code == 0 and "stale_index" in ran.out
+    assert arr("db", "rebuild", cwd=project).code == 0
+    assert "bm25             ready" in arr("status", cwd=project).out
