@@ -24,29 +24,30 @@ WIDTH = 100
 # --- docs/cli.md ------------------------------------------------------------------------------------------------------
 
 
-def commands() -> Iterator[tuple[str, click.Command]]:
-    """Every command of ``arr`` with its full name, groups before their members."""
+def commands() -> Iterator[click.Context]:
+    """Every command of ``arr`` in its context, groups before their members; ``command_path`` is its full name."""
     from arr_sql.cli import arr
 
-    yield from _commands("arr", arr)
+    yield from _commands("arr", arr, None)
 
 
-def _commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-    yield name, command
+def _commands(name: str, command: click.Command, parent: click.Context | None) -> Iterator[click.Context]:
+    settings = {**command.context_settings, "max_content_width": WIDTH, "terminal_width": WIDTH}
+    context = click.Context(command, info_name=name, parent=parent, **settings)
+    yield context
     if isinstance(command, click.Group):
-        context = click.Context(command, info_name=name)
         for child in command.list_commands(context):
             member = command.get_command(context, child)
             assert member is not None
-            yield from _commands(f"{name} {child}", member)
+            yield from _commands(child, member, context)
 
 
 def help_pages() -> str:
     """The ``--help`` page of every command."""
     parts = []
-    for name, command in commands():
-        context = click.Context(command, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH)
-        text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+    for context in commands():
+        name = context.command_path
+        text = "\n".join(line.rstrip() for line in context.get_help().splitlines())
         level = "##" if name.count(" ") < 2 else "###"
         parts.append(f"{level} {name}\n\n```text\n{text}\n```\n")
     return "\n".join(parts)
@@ -271,6 +272,29 @@ def error_tree() -> str:
         text = " ".join((inspect.getdoc(kind) or "").split()).replace("``", "`")
         rows.append(f"| {'&nbsp;&nbsp;&nbsp;&nbsp;' * depth}`{kind.__name__}` | {_cell(text)} | {kind.exit_code} |")  # type: ignore[attr-defined]
     return "\n".join(rows) + "\n"
+
+
+# --- docs/audit.md -----------------------------------------------------------------------------------------------------
+
+
+def hashed_fields() -> str:
+    """What the hash of each kind of row covers."""
+    from arr_sql.core.row_hashes import VERSION_FIELDS
+    from arr_sql.memory.research_store import MEMORY_FIELDS
+    from arr_sql.memory.retrieval_log import EVIDENCE_FIELDS, RECORD_FIELDS
+
+    def names(fields: tuple[str, ...]) -> str:
+        return ", ".join(f"`{name}`" for name in fields)
+
+    return "\n".join(
+        (
+            "| subject | table | what `subject_hash` covers |", "|---|---|---|",
+            f"| `source_version` | `source_version` | an object with {names(VERSION_FIELDS)} |",
+            f"| `memory` | `memory`, one row a version | an object with {names(MEMORY_FIELDS)} |",
+            "| `retrieval` | `retrieval` and `retrieval_evidence` | an array of two: an object with "
+            f"{names(RECORD_FIELDS)}; and an array with, for each item by rank, an object with {names(EVIDENCE_FIELDS)} |",
+        )
+    ) + "\n"  # fmt: skip
 
 
 # --- docs/sources.md ---------------------------------------------------------------------------------------------------

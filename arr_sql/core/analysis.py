@@ -64,7 +64,7 @@ def analyse(text: str) -> Analysed:
 
 def _terms(chunk: str) -> tuple[tuple[str, ...], int]:
     pieces = cut.word_pieces(chunk)
-    return tuple(term for _, term in pieces), sum(kind in _COUNTED for kind, _ in pieces) or bool(pieces)
+    return tuple(term for _, term in pieces), sum(kind in _COUNTED for kind, _ in pieces) or min(1, len(pieces))
 
 
 _cached_terms = lru_cache(maxsize=32768)(_terms)

@@ -1,8 +1,8 @@
 """English stems and the little words that a query leaves out.
 
 The stemmer is Porter's of 1980, which its author has frozen: terms are stored in files that outlive an upgrade of the
-stemmer's package. The later ``english`` algorithm, which still changes between releases, ranks no better on our
-collections (``docs/search.md``) and costs half as much time again.
+stemmer's package. The later ``english`` algorithm changed between releases 2 and 3; it gains at most 0.003 nDCG@10 on our
+collections (``docs/search.md``) and takes half as much time again.
 
 Its class is loaded by its own module name, never through ``snowballstemmer.stemmer()``, which hands out PyStemmer where
 that is installed. Loading takes 15 ms, so it waits for the first word.

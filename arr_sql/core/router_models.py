@@ -102,7 +102,7 @@ REASON_TEXT: dict[ReasonCode, str] = {
     ReasonCode.BAD_SCORE: "An item's score is not a finite number; the item was refused.",
     ReasonCode.CONFLICTING_ITEM: "Two items share an id but differ in source, locator or content; the later one was refused.",
     ReasonCode.NO_NEW_EVIDENCE: "A round added nothing new, so the remaining rounds were not run.",
-    ReasonCode.RECORD_NOT_WRITTEN: "The file or medium is read-only, so no retrieval record was written.",
+    ReasonCode.RECORD_NOT_WRITTEN: "The file or medium is read-only or full, so no retrieval record was written.",
 }
 
 

@@ -56,7 +56,9 @@ HOSTILE = [
 texts = st.one_of(
     st.text(),
     st.text(alphabet="aAbB zZ09_.-/@'&:#+%\\\n\x00缓存かガ한글กา\u0301\u200b\ud800éßİ’ﬁ½αहि"),
-    st.lists(st.sampled_from(["the", "flush_write", "C++", "缓存策略", "2.5.1", "don't", "x.y", "α", " ", "-"])).map("".join),
+    st.lists(st.sampled_from(["the", "flush_write", "C++", "缓存策略", "2.5.1", "don't", "x.y", "α", " ", "-"])).map(
+        "".join
+    ),
 )
 
 

@@ -43,11 +43,13 @@ ORDER = [
 ]
 
 
-@pytest.mark.parametrize(
-    "query",
-    "QX-774120 -774120 o'clock lib/io.py amy@lab.example [wip] #42 k=v2 75% ready? m,n x|y p&q ~tmp $HOME {k}"
-    " state-of-the-art done;".split(),
-)
+EVERYDAY = """
+QX-774120 -774120 o'clock lib/io.py amy@lab.example [wip] #42 k=v2 75% ready? m,n x|y p&q ~tmp $HOME {k} done;
+state-of-the-art
+"""
+
+
+@pytest.mark.parametrize("query", EVERYDAY.split())
 def test_fts_01_everyday_strings_are_found(query: str) -> None:
     """Punctuation in a query is no syntax and hides nothing."""
     assert ranked(ORDER, query) == [1]
@@ -74,7 +76,9 @@ def test_fts_02_operators_are_words(query: str, first: int, others: list[int]) -
     assert ranked(GATES, query) == [first, *others]
 
 
-@pytest.mark.parametrize(("query", "first"), [("C++", 2), ("C#", 3), ("F#", 4), (".NET", 5), ("C", 1), ("net income", 6)])
+@pytest.mark.parametrize(
+    ("query", "first"), [("C++", 2), ("C#", 3), ("F#", 4), (".NET", 5), ("C", 1), ("net income", 6)]
+)
 def test_fts_03_language_names_stay_themselves(query: str, first: int) -> None:
     """``C++`` is not ``C``."""
     docs = ["C compiler notes", "C++ templates", "C# delegates", "F# pipes", ".NET runtime", "net income"]
@@ -89,14 +93,18 @@ def test_cjk_01_words_inside_sentences(query: str) -> None:
     assert 1 in ranked(docs, "评审缓存")
 
 
-@pytest.mark.parametrize(("query", "better", "worse"), [("rapid go", 1, 2), ("更新索引 go", 3, 4), ("更新索引 np", 4, 3)])
+@pytest.mark.parametrize(
+    ("query", "better", "worse"), [("rapid go", 1, 2), ("更新索引 go", 3, 4), ("更新索引 np", 4, 3)]
+)
 def test_cjk_02_short_words_count(query: str, better: int, worse: int) -> None:
     """A word of two letters beside a long one still decides."""
     found = scores(["rapid check go", "rapid fix only", "更新索引失败 go", "更新索引失败 np"], query)
     assert found[better] > found.get(worse, 0.0)
 
 
-@pytest.mark.parametrize("query", ["PyTorch", "pytorch", "ResNet50", "resnet", "复现", "GPU", "GPU加速", "2.5倍", "2.5", "倍"])
+@pytest.mark.parametrize(
+    "query", ["PyTorch", "pytorch", "ResNet50", "resnet", "复现", "GPU", "GPU加速", "2.5倍", "2.5", "倍"]
+)
 def test_cjk_03_latin_glued_to_chinese(query: str) -> None:
     """A change of script is a gap between words."""
     docs = ["下午用PyTorch复现ResNet50结果，第3章GPU加速约2.5倍", "与本题无关"]
@@ -155,14 +163,26 @@ def test_uni_05_nul() -> None:
 )  # fmt: skip
 def test_idn_01_snake_case(query: str, start: list[int]) -> None:
     """The whole name leads, its words follow."""
-    docs = ["def flush_write_buffer(fd): ...", "we flush the write buffer daily", "buffer overflow", "call __init__ first"]
+    docs = [
+        "def flush_write_buffer(fd): ...",
+        "we flush the write buffer daily",
+        "buffer overflow",
+        "call __init__ first",
+    ]
     assert ranked(docs, query)[: len(start)] == start
     assert set(ranked(docs, "write buffer")[:2]) == {1, 2}
 
 
 @pytest.mark.parametrize(
     "query",
-    ["invoice ledger", "InvoiceLedger", "user profile cache", "getUserProfileCache2", "http response", "getuserprofilecache2"],
+    [
+        "invoice ledger",
+        "InvoiceLedger",
+        "user profile cache",
+        "getUserProfileCache2",
+        "http response",
+        "getuserprofilecache2",
+    ],
 )
 def test_idn_02_camel_case(query: str) -> None:
     """The words inside a camelCase name are found."""

@@ -28,7 +28,7 @@ from arr_sql.core.analysis_fold import prepare
         ("ハ\u309a", "パ"),
         ("eﬃcient ﬁlter ﬂows", "efficient filter flows"),
         ("soft\u00adhyphen zero\u200bwidth \ufeffbom", "softhyphen zerowidth bom"),
-        ("Navier–Stokes ‐ − it’s “so”", "navier-stokes - - it's \"so\""),
+        ("Navier–Stokes ‐ − it’s “so”", 'navier-stokes - - it\'s "so"'),
         ("شَدَّة", "شدة"),
     ],
 )

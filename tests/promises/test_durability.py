@@ -42,8 +42,8 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def note_text(turn: int, number: int) -> str:
-    words = random.Random(1000 * turn + number).choices([f"word{n}" for n in range(2000)], k=120)
-    return f"# Note {number} of turn{turn}\n\n{' '.join(words[:60])}\n\n## Second part\n\n{' '.join(words[60:])}\n"
+    words = random.Random(1000 * turn + number).choices([f"word{n}" for n in range(2000)], k=60)
+    return f"# Note {number} of turn{turn}\n\n{' '.join(words[:30])}\n\n## Second part\n\n{' '.join(words[30:])}\n"
 
 
 def write_notes(folder: Path, turn: int) -> None:
@@ -116,7 +116,7 @@ def test_ctrl_c_stops_in_order(project: Path) -> None:
         time.sleep(0.002)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
-    assert (process.returncode, errors) == (130, "Stopped. What was acknowledged is kept; run the command again to go on.\n")
+    assert (process.returncode, errors.strip("\n")) == (130, "Stopped. What was acknowledged is kept; run the command again to go on.")
     kept = live_notes(path)
     assert 0 < len(kept) < FILES
     assert check_store(path).passed
@@ -162,15 +162,15 @@ def rows_of(path: Path) -> dict[str, int]:
         reader.close()
 
 
-def big_text() -> str:
-    return "\n\n".join(f"# Part {n}\n\nbetaword {' '.join(f'term{n}x{i}' for i in range(120))}" for n in range(1500))
+def big_text(parts: int) -> str:
+    """About 1,200 bytes a part."""
+    return "\n\n".join(f"# Part {n}\n\nbetaword {' '.join(f'term{n}x{i}' for i in range(120))}" for n in range(parts))
 
 
 def test_a_full_disk_undoes_the_batch_and_keeps_the_rest(small_disk: SmallDisk, tmp_path: Path) -> None:
-    """SQLITE_FULL in the middle of a file of 2 MiB: a clear error, no trace of that file, the other still searchable."""
+    """SQLITE_FULL in the middle of a file: a clear error, no trace of that file, the other still searchable."""
     (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "b.md").write_text(big_text(), "utf-8")
-    small_disk.add(tmp_path / "notes" / "none.md") if (tmp_path / "notes" / "none.md").exists() else None
+    (tmp_path / "notes" / "b.md").write_text(big_text(200), "utf-8")
     before = rows_of(small_disk.path)
     small_disk.room = 20
     with pytest.raises(StoreFull, match="The disk that holds .* is full. The last step was undone; free some space"):
@@ -254,20 +254,20 @@ def tiny_disk(tmp_path: Path) -> Iterator[tuple[Path, Callable[[str], None]]]:
 
 
 def test_a_real_full_disk(tiny_disk: tuple[Path, Callable[[str], None]], tmp_path: Path) -> None:
-    """On a file system of 1 MiB a file of 2 MiB stops with one line; the rest answers; with more room it completes."""
+    """On a file system of 1 MiB a larger file stops with one line; the rest answers; with more room it completes."""
     disk, resize = tiny_disk
     sources = tmp_path / "sources"
     sources.mkdir()
     (sources / "a.md").write_text("# A\n\nalphaword is here.\n", "utf-8")
     assert arr(disk, "init", "--team", "vision", "--name", "lumen").returncode == 0
     assert arr(disk, "add", "--no-embed", str(sources)).returncode == 0
-    (sources / "b.md").write_text(big_text(), "utf-8")
+    (sources / "b.md").write_text(big_text(1000), "utf-8")
     full = arr(disk, "sync", "--no-embed")
     assert (full.returncode, full.stderr.count("\n")) == (1, 1)
     assert "is full. The last step was undone; free some space and run it again." in full.stderr
     found = arr(disk, "search", "alphaword", "--json")
     assert (found.returncode, '"source_ref": "sources/a.md"' in found.stdout) == (0, True)
-    assert '"source_ref": "sources/b.md"' not in arr(disk, "search", "alphaword term3x3", "--json").stdout.replace("grep", "")
+    assert list(live_notes(disk / ".arr" / "arr.db")) == ["sources/a.md"]
     assert arr(disk, "db", "check").returncode == 0
     resize("64m")
     assert arr(disk, "sync", "--no-embed").returncode == 0

@@ -107,4 +107,4 @@ def test_numbers_equal_those_of_grep(tmp_path_factory: pytest.TempPathFactory, t
     ).stdout
     expected = [line.split(b":", 1) for line in out.split(b"\n")[:-1]]
     hits = [[str(hit.line_no).encode(), hit.text.encode()] for hit in search(folder, "a").hits]
-    assert hits == [[number, line.removesuffix(b"\r")] for number, line in expected]
+    assert hits == [[number, line.rstrip(b"\r")] for number, line in expected]

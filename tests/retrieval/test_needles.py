@@ -18,7 +18,10 @@ from arr_sql.retrieval.needles import MAX_NEEDLES, needles
         ("“缓存策略” and 「评审」 and 『结果』", ["缓存策略", "评审", "结果"]),
         ("what is $O(n \\log n)$ good for", ["$O(n \\log n)$"]),
         ("see (foo_bar), getUserId and f(x); not e.g. others", ["foo_bar", "getUserId", "f(x)"]),
-        ("ENOENT or NCCL_ERR_4012 in lib/io.py, v2.5.1 or 20.04?", ["ENOENT", "NCCL_ERR_4012", "lib/io.py", "v2.5.1", "20.04"]),
+        (
+            "ENOENT or NCCL_ERR_4012 in lib/io.py, v2.5.1 or 20.04?",
+            ["ENOENT", "NCCL_ERR_4012", "lib/io.py", "v2.5.1", "20.04"],
+        ),
         ("is \\alpha the C++ or the .NET one", ["\\alpha", "C++", ".NET"]),
         ("write to amy@lab.example about QX-774120", ["amy@lab.example", "QX-774120"]),
         ("run it with --dry-run and k=v2", ["--dry-run", "k=v2"]),
@@ -29,12 +32,14 @@ def test_quoted_strings_and_names(query: str, expected: list[str]) -> None:
     assert needles(query) == expected
 
 
-@pytest.mark.parametrize(
-    "query",
-    "QX-774120 -774120 o'clock lib/io.py amy@lab.example [wip] #42 k=v2 75% m,n x|y p&q ~tmp $HOME {k} state-of-the-art"
-    " back`tick 20.04 NEAR(miss C++ C# F# .NET \\alpha \\mathcal{H}_n flush_write __init__ InvoiceLedger ResNet50 GPU加速"
-    " 缓存 研究所 ｆｏｏ－ｂａｒ ﾃｽﾄ 42 efficient 2.5倍".split(),
-)
+TYPED_ALONE = r"""
+QX-774120 -774120 o'clock lib/io.py amy@lab.example [wip] #42 k=v2 75% m,n x|y p&q ~tmp $HOME {k} state-of-the-art
+back`tick 20.04 NEAR(miss C++ C# F# .NET \alpha \mathcal{H}_n flush_write __init__ InvoiceLedger ResNet50 GPU加速 缓存
+研究所 ｆｏｏ－ｂａｒ ﾃｽﾄ 42 efficient 2.5倍
+"""
+
+
+@pytest.mark.parametrize("query", TYPED_ALONE.split())
 def test_one_string_is_looked_for_as_typed(query: str) -> None:
     """Punctuation that is typed alone is meant."""
     assert needles(query)[0] == query
@@ -72,7 +77,12 @@ def test_rarity_decides() -> None:
     def rarity(term: str) -> float:
         return frequency.get(term, 0.0)
 
-    assert needles("How does the router handle budget exhaustion?", rarity) == ["exhaustion", "router", "handle", "budget"]
+    assert needles("How does the router handle budget exhaustion?", rarity) == [
+        "exhaustion",
+        "router",
+        "handle",
+        "budget",
+    ]
     assert needles("谁可以成为个体工商户？", rarity) == ["可以成为个体工商户", "工商", "个体", "商户"]
 
 
