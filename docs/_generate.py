@@ -14,6 +14,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -60,13 +61,15 @@ def schema_objects() -> list[tuple[str, str, str]]:
     """(type, name, sql) of every table, view, trigger and index of a freshly migrated file in memory."""
     connection = _migrated()
     try:
-        rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+        rows = connection.execute(
+            "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
+        )
         return [(row[0], row[1], row[3]) for row in rows]
     finally:
         connection.close()
 
 
-def _migrated():  # type: ignore[no-untyped-def]
+def _migrated() -> Any:
     from arr_sql.core.connection import sqlite3
     from arr_sql.core.migrations import all_migrations, split_statements
 
@@ -136,7 +139,7 @@ def _comment_lines(sql: str) -> list[str]:
     return lines
 
 
-def _table(connection, name: str, sql: str, indexes: list[str]) -> str:  # type: ignore[no-untyped-def]
+def _table(connection: Any, name: str, sql: str, indexes: list[str]) -> str:
     comments = _column_comments(sql)
     points_at = {row[3]: f"`{row[2]}.{row[4]}`" for row in connection.execute(f"PRAGMA foreign_key_list({name})")}
     rows = ["| column | type | empty? | about |", "|---|---|---|---|"]
@@ -148,7 +151,9 @@ def _table(connection, name: str, sql: str, indexes: list[str]) -> str:  # type:
             about.append("Part of the primary key.")
         if default is not None:
             about.append(f"Default `{default}`.")
-        rows.append(f"| `{column}` | {kind} | {'no' if notnull or key else 'NULL allowed'} | {_cell(' '.join(about))} |")
+        rows.append(
+            f"| `{column}` | {kind} | {'no' if notnull or key else 'NULL allowed'} | {_cell(' '.join(about))} |"
+        )
     listed = f"\nIndexes: {', '.join(f'`{index}`' for index in indexes)}.\n" if indexes else ""
     return f"### {name}\n\n{_comment(sql)}\n\n" + "\n".join(rows) + f"\n{listed}"
 
@@ -213,7 +218,11 @@ def statements_page() -> str:
     for verb in [*verbs, *sorted({path.stem.split("_")[0] for path in statement_files()} - set(verbs))]:
         files = [path for path in statement_files() if path.stem.split("_")[0] == verb]
         if files:
-            parts += [f"## {verbs.get(verb, verb.capitalize())}\n", "| statement | what it answers or does | loaded by |", "|---|---|---|"]
+            parts += [
+                f"## {verbs.get(verb, verb.capitalize())}\n",
+                "| statement | what it answers or does | loaded by |",
+                "|---|---|---|",
+            ]
             parts += [
                 f"| [`{path.stem}`](../arr_sql/sql/{path.name}) | {_cell(first_comment(path))} "
                 f"| {', '.join(f'`{module}`' for module in used[path.stem]) or 'nothing'} |"
@@ -258,6 +267,7 @@ def error_classes() -> list[tuple[int, type]]:
 
     def below(depth: int, kind: type) -> Iterator[tuple[int, type]]:
         yield depth, kind
+        child: type
         for child in kind.__subclasses__():
             if child.__module__ == "arr_sql.errors":
                 yield from below(depth + 1, child)
@@ -298,6 +308,8 @@ def hashed_fields() -> str:
 
 
 # --- docs/sources.md ---------------------------------------------------------------------------------------------------
+
+WELL_KNOWN = ".c .cpp .cu .go .java .js .jl .m .r .rs .sh .sql .ts"
 
 # Said here because the code says only the name. The test fails when a reason is missing or no longer exists.
 LEFT_OUT: dict[str, str] = {
@@ -342,10 +354,12 @@ def readers() -> str:
     for reader in module._BUILT_IN:
         doc = inspect.getdoc(inspect.getmodule(type(reader))) or ""
         how = " ".join(doc.split("\n\n")[0].split()).replace("``", "`")
-        names = [f"`{suffix}`" for suffix in sorted(reader.suffixes)] + [f"`{name}`" for name in sorted(reader.file_names)]
-        shown = " ".join(names) if len(names) <= 40 else f"{len(names)} suffixes and names, among them " + " ".join(
-            f"`{suffix}`" for suffix in (".c", ".cpp", ".cu", ".go", ".java", ".js", ".jl", ".m", ".r", ".rs", ".sh", ".sql", ".ts")
-            if suffix in reader.suffixes
-        )
+        names = [f"`{suffix}`" for suffix in sorted(reader.suffixes)] + [
+            f"`{name}`" for name in sorted(reader.file_names)
+        ]
+        shown = " ".join(names)
+        if len(names) > 40:
+            known = " ".join(f"`{suffix}`" for suffix in WELL_KNOWN.split() if suffix in reader.suffixes)
+            shown = f"{len(names)} suffixes and names, among them {known}"
         rows.append(f"| {reader.name} | {shown} | {_cell(how)} |")
     return "\n".join(rows) + "\n"

@@ -74,7 +74,7 @@ def main() -> None:
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as problem:
-        problem.show()
+        _show(problem)
         code = problem.exit_code
     except (click.Abort, KeyboardInterrupt):
         _say("Stopped. What was acknowledged is kept; run the command again to go on.")
@@ -136,9 +136,18 @@ def _os_error(problem: OSError) -> int:
     return 1
 
 
-def _say(text: str) -> None:
+def _show(problem: click.ClickException) -> None:
     try:
-        click.echo(text, err=True)
+        problem.show(file=sys.stderr)
+    except OSError:  # nowhere to say it: the exit code stands
+        pass
+
+
+def _say(text: str) -> None:
+    from arr_sql.cli._shared import echo
+
+    try:
+        echo(text, err=True)
     except OSError:
         pass
 

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -85,6 +86,15 @@ class Where:
             yield database
 
 
+def echo(text: str = "", *, err: bool = False, nl: bool = True, **style: Any) -> None:
+    """Print to the stream as it is: click alone would write UTF-8 to a console that said it is ASCII.
+
+    No colours where NO_COLOR is set or the terminal is dumb.
+    """
+    color = False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
+    click.secho(text, file=sys.stderr if err else sys.stdout, nl=nl, color=color, **style)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 
@@ -109,7 +119,7 @@ def print_json(value: Any) -> None:
         text.encode(encoding)
     except UnicodeEncodeError:  # half a character can't be written as UTF-8
         text = json.dumps(value, ensure_ascii=True, indent=2, allow_nan=False)
-    click.echo(text)
+    echo(text)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -128,10 +138,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
 def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
     """Names and values, one a line."""
     if title:
-        click.echo(title)
+        echo(title)
     width = max((len(name) for name in pairs), default=0)
     for name, value in pairs.items():
-        click.echo(f"  {name.ljust(width)}  {visible(str(value))}")
+        echo(f"  {name.ljust(width)}  {visible(str(value))}")
 
 
 def visible(text: str) -> str:
@@ -190,4 +200,4 @@ def read_stdin() -> str:
 
 def note(text: str) -> None:
     """A remark for people on stderr, out of the way of output that a program reads."""
-    click.echo(text, err=True)
+    echo(text, err=True)

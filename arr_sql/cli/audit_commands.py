@@ -6,7 +6,7 @@ import json
 
 import click
 
-from arr_sql.cli._shared import NAME, Where, json_option, print_json, print_table, project_options
+from arr_sql.cli._shared import NAME, Where, echo, json_option, print_json, print_table, project_options
 
 
 @click.group()
@@ -56,11 +56,11 @@ def verify(where: Where, as_json: bool) -> None:
                     "damages": [vars(item) for item in report.damages]})  # fmt: skip
     elif report.damages:
         for item in report.damages[:20]:
-            click.echo(f"{item.kind} at event {item.seq}: {item.subject}")
-        click.echo(
+            echo(f"{item.kind} at event {item.seq}: {item.subject}")
+        echo(
             f"The audit log does NOT verify: {len(report.damages)} problems, the first at event {report.damages[0].seq}."
         )
     else:
-        click.echo(f"Verified: {report.events} events, {report.rows} rows. Head {report.head}")
+        echo(f"Verified: {report.events} events, {report.rows} rows. Head {report.head}")
     if report.damages:
         raise click.exceptions.Exit(1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from arr_sql.cli._shared import NAME, Where, json_option, print_json, print_table, progress_bar, project_options
+from arr_sql.cli._shared import NAME, Where, echo, json_option, print_json, print_table, progress_bar, project_options
 
 
 @click.group()
@@ -62,7 +62,7 @@ def migrate(where: Where) -> None:
                 rebuild_text_index(connection)
     finally:
         connection.close()
-    click.echo(f"Applied: {', '.join(names)}" if names else "Already up to date.")
+    echo(f"Applied: {', '.join(names)}" if names else "Already up to date.")
 
 
 @db.command()
@@ -76,7 +76,7 @@ def rebuild(where: Where) -> None:
     """
     with where.open() as database, progress_bar("Indexing") as update:
         count = database.rebuild(lambda done: update(done, 0))
-    click.echo(f"Indexed {count} rows.")
+    echo(f"Indexed {count} rows.")
 
 
 @db.command()
@@ -103,7 +103,7 @@ def schema(generate: Path | None) -> None:
         finally:
             connection.close()
     if generate is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
     else:
         generate.write_text(text, "utf-8", newline="\n")
 

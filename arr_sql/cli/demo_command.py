@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from arr_sql.cli._shared import note, progress_bar
+from arr_sql.cli._shared import echo, note, progress_bar
 
 if TYPE_CHECKING:
     from arr_sql.core.router_models import RouterResult
@@ -44,10 +44,10 @@ def demo(keep: Path | None, no_embed: bool) -> None:
         _refusal(project)
         _freshness(project)
         _audit(project)
-    click.echo(f"\nDone in {time.monotonic() - started:.0f} s. Now with your own folder:")
-    click.echo('  cd my-project && arr init && arr add .\n  arr search "your question"\n  arr audit list')
+    echo(f"\nDone in {time.monotonic() - started:.0f} s. Now with your own folder:")
+    echo('  cd my-project && arr init && arr add .\n  arr search "your question"\n  arr audit list')
     if keep is not None:
-        click.echo(f"The sample project is in {keep}.")
+        echo(f"The sample project is in {keep}.")
 
 
 @contextmanager
@@ -69,10 +69,10 @@ def _build(project: DemoProject, no_embed: bool) -> None:
     for name, summary in summaries.items():
         left = ", ".join(f"{count} {reason}" for reason, count in summary.left_out.items())
         withheld = f"; {summary.lines_withheld} credential line withheld" if summary.lines_withheld else ""
-        click.echo(
+        echo(
             f"  {name:13s} {len(summary.added):3d} files, {summary.chunks_added:3d} chunks{f'; left out: {left}' if left else ''}{withheld}"
         )
-        click.echo(f"                {project.scopes[name].key}")
+        echo(f"                {project.scopes[name].key}")
     if no_embed:
         return
     with progress_bar("Embedding") as update:
@@ -86,15 +86,15 @@ def _answer(number: int, question: Question, project: DemoProject) -> None:
 
     result = project.ask(question)
     _title(f"{number}. {question.query}")
-    click.secho(f"  in {question.scope}; needs {question.needs}: {question.why}", dim=True)
+    echo(f"  in {question.scope}; needs {question.needs}: {question.why}", dim=True)
     for place, item in enumerate(result.evidence[:3], 1):
         found_by = ", ".join(dict.fromkeys(f"{rank.channel} #{rank.rank}" for rank in item.channels))
         mark = " <- expected" if _ref(item.source_ref) in question.expect else ""
-        click.secho(f"  {place}. {item.source_ref} {item.locator} [{item.freshness}]{mark}", bold=True)
-        click.echo(f"     found by {found_by}; score {item.rerank_score or 0:.3f}")
+        echo(f"  {place}. {item.source_ref} {item.locator} [{item.freshness}]{mark}", bold=True)
+        echo(f"     found by {found_by}; score {item.rerank_score or 0:.3f}")
         for line in best_lines(item.content, question.query, 2)[1]:
             if line.strip():
-                click.echo(f"     | {line.strip()[:150]}")
+                echo(f"     | {line.strip()[:150]}")
     _account(result)
 
 
@@ -106,7 +106,7 @@ def _account(result: RouterResult) -> None:
     states = ", ".join(f"{trace.tool_name} {trace.state}" for trace in result.traces)
     weaker = "; ".join(f"{d.tool_name} {d.code}" for d in result.degradations) or "none"
     agreed = sum(len({rank.channel for rank in item.channels}) > 1 for item in result.evidence)
-    click.secho(
+    echo(
         f"  {states}. On {agreed} of {len(result.evidence)} several channels agree. Weaker than asked: {weaker}.",
         dim=True,
     )
@@ -117,7 +117,7 @@ def _lure(project: DemoProject, asked: list[Question]) -> None:
     question = asked[0]
     for name in list(project.scopes)[:2]:
         first = project.of(name).search(question.query, k=1).evidence[0]
-        click.echo(f"  {name:13s} {first.source_ref} {first.locator}: {first.content.strip().splitlines()[0][:90]}")
+        echo(f"  {name:13s} {first.source_ref} {first.locator}: {first.content.strip().splitlines()[0][:90]}")
 
 
 def _refusal(project: DemoProject) -> None:
@@ -125,7 +125,7 @@ def _refusal(project: DemoProject) -> None:
     plan = {"version": 1, "tool_rounds": [["bm25", "web-search"]]}
     result = project.of(next(iter(project.scopes))).search("warmup schedule", plan=plan, k=1)
     for rejection in result.rejections:
-        click.echo(
+        echo(
             f"  {rejection.tool_name}: refused, {rejection.code}. bm25 answered all the same: {result.state}, partial {result.partial}."
         )
 
@@ -138,22 +138,22 @@ def _freshness(project: DemoProject) -> None:
     for item in project.of(name).search("power cap DEMO_EDIT_7731", k=4).evidence:
         if item.source_ref.endswith("power-cap.md"):
             found_by = ", ".join(dict.fromkeys(rank.channel for rank in item.channels))
-            click.echo(f"  {item.source_ref} {item.locator} [{item.freshness}] found by {found_by}")
+            echo(f"  {item.source_ref} {item.locator} [{item.freshness}] found by {found_by}")
     summary = project.of(name).sync()
-    click.echo(f"  arr sync: changed {', '.join(summary.changed)}; {summary.unchanged} unchanged")
+    echo(f"  arr sync: changed {', '.join(summary.changed)}; {summary.unchanged} unchanged")
 
 
 def _audit(project: DemoProject) -> None:
     _title("The audit trail")
     database = project.of(next(iter(project.scopes)))
     for event in reversed(database.audit_events(kind="retrieval", limit=3)):
-        click.echo(
+        echo(
             f"  {event.at[:19]} {event.actor} {event.kind} {event.subject_id} {event.details['state']}  {event.hash[:16]}..."
         )
     report = database.verify_audit()
     words = "verified" if not report.damages else f"DAMAGED at event {report.damages[0].seq}"
-    click.echo(f"  {report.events} events, {report.rows} rows {words}; head {report.head[:16]}...")
+    echo(f"  {report.events} events, {report.rows} rows {words}; head {report.head[:16]}...")
 
 
 def _title(text: str) -> None:
-    click.secho(f"\n{text}", fg="cyan", bold=True)
+    echo(f"\n{text}", fg="cyan", bold=True)

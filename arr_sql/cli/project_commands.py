@@ -12,6 +12,7 @@ import click
 from arr_sql.cli._shared import (
     NAME,
     Where,
+    echo,
     json_option,
     note,
     print_json,
@@ -69,11 +70,11 @@ def init(folder: Path, team: str | None, name: str | None, env: str | None, as_j
         print_json({"config": str(config), "database": str(own), "created": is_new,
                     "scope": project.scope.model_dump(), "notes": list(project.notes)})  # fmt: skip
         return
-    click.echo(f"{'Wrote' if is_new else 'Kept'} {config}\nDatabase {own}")
+    echo(f"{'Wrote' if is_new else 'Kept'} {config}\nDatabase {own}")
     print_pairs("Scope:", project.scope.model_dump())
     for text in project.notes:
         note(f"Note: {text}")
-    click.echo("Next: arr add .")
+    echo("Next: arr add .")
 
 
 def _as_name(text: str) -> str:
@@ -124,7 +125,7 @@ def status(where: Where, as_json: bool) -> None:
             "missing" if root["missing"] else "another branch is checked out" if root["other_branch"] else "here"
         )
         place = f"{root['path']}{'/' + root['file'] if root['file'] else ''}"
-        click.echo(f"  root  {visible(place)}  ({state_text})")
+        echo(f"  root  {visible(place)}  ({state_text})")
     for text in project.notes:
         note(f"Note: {text}")
     if not state["roots"]:
@@ -196,7 +197,7 @@ def doctor(where: Where, as_json: bool) -> None:
         print_table("", ["check", "state", "found"], [[f.check, f.state, f.found] for f in findings])
         for finding in findings:
             if finding.next_step:
-                click.echo(f"{finding.check}: {finding.next_step}")
+                echo(f"{finding.check}: {finding.next_step}")
     if any(finding.state == "broken" for finding in findings):
         raise click.exceptions.Exit(1)
 
@@ -217,4 +218,4 @@ def completion(shell: str) -> None:
     made = get_completion_class(shell)
     assert made is not None
     completer = made(arr, {}, "arr", "_ARR_COMPLETE")
-    click.echo(completer.source_template % completer.source_vars())  # .source() would run bash to ask its version
+    echo(completer.source_template % completer.source_vars())  # .source() would run bash to ask its version

@@ -11,6 +11,7 @@ from arr_sql.cli._shared import (
     NAME,
     Where,
     console,
+    echo,
     json_option,
     note,
     print_json,
@@ -96,7 +97,7 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
             "nothing_found": "Nothing found.",
             "incomplete": "Nothing found, but not everything could be searched (below).",
         }
-        click.echo(sentences.get(result.state, result.state))
+        echo(sentences.get(result.state, result.state))
     ran = "  ".join(
         f"{t.tool_name} {t.state}{f' {t.eligible_count}' if t.eligible_count else ''}" for t in result.traces
     )
@@ -182,15 +183,15 @@ def show(item: str, where: Where, as_json: bool) -> None:
     else:
         content = value.pop("content")
         for name, part in value.items():
-            click.echo(f"{name}: {visible(part if isinstance(part, str) else json.dumps(part, ensure_ascii=False))}")
-        click.echo(f"\n{visible(content)}")
+            echo(f"{name}: {visible(part if isinstance(part, str) else json.dumps(part, ensure_ascii=False))}")
+        echo(f"\n{visible(content)}")
 
 
 def _print_record(record: dict[str, Any]) -> None:
-    click.echo(f"Retrieval {record['retrieval_id']} at {record['at']} by {visible(record['actor'])}")
-    click.echo(f"Query: {visible(record['query'] or '(kept as hash ' + record['query_hash'][:16] + '...)')}")
+    echo(f"Retrieval {record['retrieval_id']} at {record['at']} by {visible(record['actor'])}")
+    echo(f"Query: {visible(record['query'] or '(kept as hash ' + record['query_hash'][:16] + '...)')}")
     words = "partial" if record["partial"] else "complete"
-    click.echo(
+    echo(
         f"State: {record['state']}, {words}; scope revision {record['scope_revision']}; {record['duration_ms']:.0f} ms"
     )
     rows = [
@@ -204,4 +205,4 @@ def _print_record(record: dict[str, Any]) -> None:
     print_table("Channels", ["round", "channel", "state", "matched", "returned", "ms", "reason"], traces)
     for name in ("rejections", "degradations"):
         for item in record[name]:
-            click.echo(f"{name[:-1]}: {item['tool_name']} {item['code']} {json.dumps(item.get('detail') or {})}")
+            echo(f"{name[:-1]}: {item['tool_name']} {item['code']} {json.dumps(item.get('detail') or {})}")

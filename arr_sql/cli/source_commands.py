@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from arr_sql.cli._shared import Where, json_option, note, print_json, progress_bar, project_options, visible
+from arr_sql.cli._shared import Where, echo, json_option, note, print_json, progress_bar, project_options, visible
 
 if TYPE_CHECKING:
     from arr_sql.database import ResearchDatabase
@@ -89,7 +89,7 @@ def embed(rebuild: bool, where: Where, as_json: bool) -> None:
     if as_json:
         print_json(vars(done))
     else:
-        click.echo(_embedded_text(vars(done)))
+        echo(_embedded_text(vars(done)))
 
 
 def _finish(
@@ -114,11 +114,11 @@ def _finish(
     if as_json:
         print_json({"syncs": [_as_values(item) for item in results], "vectors": embedded})
     elif embedded is not None:
-        click.echo(_embedded_text(embedded))
+        echo(_embedded_text(embedded))
     if is_stopped:
         raise click.exceptions.Exit(130)
     if next_step and not as_json:
-        click.echo(f"Next: {next_step}")
+        echo(f"Next: {next_step}")
 
 
 def _embedded_text(done: dict[str, Any]) -> str:
@@ -139,23 +139,23 @@ def _print_summary(item: SyncSummary) -> None:
         f"{len(item.added)} added", f"{len(item.changed)} changed", f"{len(item.renamed)} renamed",
         f"{len(item.removed)} removed", f"{len(item.touched)} touched", f"{item.unchanged} unchanged",
     ]  # fmt: skip
-    click.echo("Files: " + ", ".join(parts) + f". Chunks: +{item.chunks_added} -{item.chunks_retired}.")
+    echo("Files: " + ", ".join(parts) + f". Chunks: +{item.chunks_added} -{item.chunks_retired}.")
     if len(item.added) + len(item.changed) + len(item.renamed) + len(item.removed) + len(item.touched) <= MAX_NAMED:
         for sign, names in (("+", item.added), ("~", item.changed), ("-", item.removed), ("=", item.touched)):
             for name in names:
-                click.echo(f"  {sign} {visible(name)}")
+                echo(f"  {sign} {visible(name)}")
         for old, new in item.renamed:
-            click.echo(f"  > {visible(old)} -> {visible(new)}")
+            echo(f"  > {visible(old)} -> {visible(new)}")
     if item.left_out:
-        click.echo("Left out:")
+        echo("Left out:")
         for reason, count in item.left_out.most_common():
-            click.echo(f"  {count:6d}  {reason}: {REASONS.get(reason, reason)}")
+            echo(f"  {count:6d}  {reason}: {REASONS.get(reason, reason)}")
     if item.lines_withheld:
-        click.echo(f"Withheld: {item.lines_withheld} lines that hold credentials.")
+        echo(f"Withheld: {item.lines_withheld} lines that hold credentials.")
     for name, warnings in list(item.warnings.items())[:MAX_NAMED]:
-        click.echo(f"  warning: {visible(name)}: {visible('; '.join(warnings))}")
+        echo(f"  warning: {visible(name)}: {visible('; '.join(warnings))}")
     if len(item.warnings) > MAX_NAMED:
-        click.echo(f"  ... and warnings about {len(item.warnings) - MAX_NAMED} more files (--json lists all)")
+        echo(f"  ... and warnings about {len(item.warnings) - MAX_NAMED} more files (--json lists all)")
     for path in item.roots_missing:
         note(f"Not there now, kept as it was: {path}")
     for path in item.roots_other_branch:

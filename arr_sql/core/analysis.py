@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from arr_sql.core import analysis_terms as cut
-from arr_sql.core.analysis_fold import UNSPACED, fold, prepare
+from arr_sql.core.analysis_fold import UNSPACED, compiled, fold, prepare
 from arr_sql.core.analysis_words import STOP_CHARACTERS, STOP_WORDS
 
 __all__ = ["ANALYSER_VERSION", "Analysed", "analyse", "fold", "identifiers", "phrase_in", "query_terms"]
@@ -97,7 +97,7 @@ def query_terms(text: str) -> dict[str, float]:
 
 
 _SPACES = re.compile(r"[\s\x00]+")
-_WORD_EDGE = re.compile(rf"(?<=[^\W{UNSPACED}])(?![^\W{UNSPACED}])|(?<![^\W{UNSPACED}])(?=[^\W{UNSPACED}])")
+_WORD_EDGE = rf"(?<=[^\W{UNSPACED}])(?![^\W{UNSPACED}])|(?<![^\W{UNSPACED}])(?=[^\W{UNSPACED}])"
 
 
 def phrase_in(phrase: str, text: str) -> bool:
@@ -107,7 +107,8 @@ def phrase_in(phrase: str, text: str) -> bool:
     if not wanted or wanted not in within:
         return False
     # Marking the edges of words lets one substring test, which is linear, look for whole words.
-    return _WORD_EDGE.sub("\0", wanted) in _WORD_EDGE.sub("\0", within)
+    edge = compiled(r"\b" if within.isascii() else _WORD_EDGE)
+    return edge.sub("\0", wanted) in edge.sub("\0", within)
 
 
 def identifiers(text: str) -> list[str]:

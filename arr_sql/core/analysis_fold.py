@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 # Kana, Han, Hangul, Thai, Lao, Khmer, Myanmar, Tibetan and kin: written without spaces between words (or, for Hangul,
 # with endings glued on), so they are indexed by single characters and by pairs. Whole blocks, because ``\w`` leaves
@@ -33,18 +34,18 @@ UNSPACED = (
     "\u3105-\u312f\u31a0-\u31bf"  # bopomofo
 )
 # Zero-width characters, soft hyphen, direction marks, variation selectors: removed wherever they stand.
-_INVISIBLE = re.compile(
+_INVISIBLE = (
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U000e0000-\U000e0fff]+"
 )
 # Accents, once letters are decomposed.
-_ACCENT = re.compile(
+_ACCENT = (
     "(?<![\u0418\u0438\u0423\u0443])\u0306|[\u0300-\u0305\u0307-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff"
     "\ufe20-\ufe2f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc"
     "\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]+"
 )
 # Where an accent can come from at all; a text without these (most code, most Chinese) skips the decomposition.
-_MAY_HAVE_ACCENT = re.compile("[\u00c0-\u06ff\u1ab0-\u1fff\u20d0-\u20ff\ufe20-\ufe2f]")
+_MAY_HAVE_ACCENT = "[\u00c0-\u06ff\u1ab0-\u1fff\u20d0-\u20ff\ufe20-\ufe2f]"
 # Letters that no Unicode decomposition takes apart, and the marks people type differently.
 _SPECIAL = str.maketrans(
     {
@@ -60,21 +61,27 @@ _SPECIAL = str.maketrans(
         "‐": "-", "‑": "-", "‒": "-", "–": "-", "−": "-", "⁃": "-", "⁄": "/", "∕": "/", "∖": "\\",
     }
 )  # fmt: skip
-_HAS_SPECIAL = re.compile("[" + "".join(map(chr, _SPECIAL)) + "]")
+_HAS_SPECIAL = "[" + "".join(map(chr, _SPECIAL)) + "]"
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Compile at first use: a class of many wide ranges takes 3 ms, and most command lines are ASCII."""
+    return re.compile(pattern)
 
 
 def prepare(text: str) -> str:
     """Return ``text`` with one spelling per character and its case kept: NFKC, no accents, nothing invisible."""
     if text.isascii():
         return text
-    text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
+    text = unicodedata.normalize("NFC", compiled(_INVISIBLE).sub("", text))
     # Before NFKC, which would turn a free-standing acute accent into a space.
-    if _HAS_SPECIAL.search(text):
+    if compiled(_HAS_SPECIAL).search(text):
         text = text.translate(_SPECIAL)
     text = unicodedata.normalize("NFKC", text)
-    if _MAY_HAVE_ACCENT.search(text):
-        text = unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text)))
-    if _HAS_SPECIAL.search(text):
+    if compiled(_MAY_HAVE_ACCENT).search(text):
+        text = unicodedata.normalize("NFC", compiled(_ACCENT).sub("", unicodedata.normalize("NFD", text)))
+    if compiled(_HAS_SPECIAL).search(text):
         text = text.translate(_SPECIAL)
     return text
 

@@ -26,10 +26,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
-from arr_sql.core.analysis_fold import UNSPACED, fold
+from arr_sql.core.analysis_fold import UNSPACED, compiled, fold
 from arr_sql.core.analysis_words import STOP_WORDS, stem
 
 WORD, SURFACE, WHOLE, PART, PAIR, MINOR, EXTRA, CHARACTER, BIGRAM = range(9)
@@ -45,35 +45,31 @@ _GREEK = dict(zip(map(chr, range(0x3B1, 0x3CA)), _LETTER_NAMES.split(), strict=T
 _MAX_PARTS = 16  # a run that falls into more parts than this is base64 or the like, not a name
 
 
-def _marks() -> str:
-    """Vowel signs of spaced scripts (India, Ceylon, Mongolia, ...): part of a word, yet not in ``\\w``."""
-    unspaced = re.compile(f"[{UNSPACED}]")
-    points = map(chr, range(0x0700, 0x1D00))
-    return "".join(c for c in points if unicodedata.category(c)[0] == "M" and not unspaced.match(c))
-
-
-_M = _marks()
-_LETTER = rf"(?:[^\W\d_]|[{_M}])"
-
-
-def _chunk_pattern(word: str, unspaced: str = "") -> re.Pattern[str]:
-    tail = r"(?:\+\+[0-9]*(?!\w)|\#(?!\w)|%(?!\w))?"
-    return re.compile(rf"(?:(?<![\w.])[.\#@])?{word}(?:(?:[.\-/@'&]|::){word})*{tail}|\\[A-Za-z]+{unspaced}")
-
-
-_CHUNK_ASCII = _chunk_pattern("[A-Za-z0-9_]+")
-_CHUNK = _chunk_pattern(
-    rf"[^\W{UNSPACED}]+(?:[{_M}]+[^\W{UNSPACED}]*)*",
-    # A line break inside Chinese or Japanese text is a wrapped line, not a gap between words.
-    rf"|[{UNSPACED}]+(?:\r?\n[ \t]*[{UNSPACED}]+)*",
+_WORD_CHUNK = (
+    r"(?:(?<![\w.])[.\#@])?{word}(?:(?:[.\-/@'&]|::){word})*(?:\+\+[0-9]*(?!\w)|\#(?!\w)|%(?!\w))?|\\[A-Za-z]+"
 )
-_UNSPACED_FIRST = re.compile(f"[{UNSPACED}]")
+_CHUNK_ASCII = re.compile(_WORD_CHUNK.replace("{word}", "[A-Za-z0-9_]+"))
+
+
+@cache
+def _chunk() -> re.Pattern[str]:
+    """The pattern for text that is not ASCII; compiling it takes 20 ms, so it waits until it is needed."""
+    # Vowel signs of spaced scripts (India, Ceylon, Mongolia, ...) are part of a word, yet not in ``\\w``.
+    points = [chr(point) for point in range(0x0700, 0x1D00)]
+    marks = "".join(c for c in points if unicodedata.category(c)[0] == "M" and not is_unspaced(c))
+    word = rf"[^\W{UNSPACED}]+(?:[{marks}]+[^\W{UNSPACED}]*)*"
+    # A line break inside Chinese or Japanese text is a wrapped line, not a gap between words.
+    unspaced = rf"[{UNSPACED}]+(?:\r?\n[ \t]*[{UNSPACED}]+)*"
+    return re.compile(f"{_WORD_CHUNK.replace('{word}', word)}|{unspaced}")
+
+
 _SPACES = re.compile(r"\s+")
 
 _SEGMENT_GAP = re.compile(r"(?:[\-/@&:#+%]|(?<![0-9])\.|\.(?![0-9]))+")
-_ATOM = re.compile(rf"\d+(?:\.\d+)*|{_LETTER}+")
-_CAMEL = re.compile(rf"[A-Z]{{2,}}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|(?:[^\W\d_A-Za-z]|[{_M}])+")
-_LETTERS = re.compile(rf"{_LETTER}+")
+# Inside a chunk, what is neither ASCII nor a digit is a letter or its mark.
+_LETTERS = re.compile(r"[^\d\x00-@\[-`{-\x7f]+")
+_ATOM = re.compile(rf"\d+(?:\.\d+)*|{_LETTERS.pattern}")
+_CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\d\x00-\x7f]+")
 # A digit beside a letter or a sign, or a sign that ordinary words do not hold.
 _NAME_SIGN = re.compile(r"[^\W\d][\-./]?\d|\d[\-./]?[^\W\d]|\d[.\-/]\d|[_@#]\w|\w_|::|\+\+|\w#|\w[./]\w|^\.\w|&")
 _LITTLE = STOP_WORDS | {"e", "g"}  # e.g., i.e.
@@ -85,12 +81,12 @@ _HEX_TURN = re.compile(r"[0-9]+[a-fA-F]+")
 
 def chunks(prepared: str) -> list[str]:
     """Return the chunks of a prepared text in order."""
-    return (_CHUNK_ASCII if prepared.isascii() else _CHUNK).findall(prepared)
+    return (_CHUNK_ASCII if prepared.isascii() else _chunk()).findall(prepared)
 
 
 def is_unspaced(chunk: str) -> bool:
     """Tell whether a chunk is a run of a script written without spaces."""
-    return _UNSPACED_FIRST.match(chunk) is not None
+    return compiled(f"[{UNSPACED}]").match(chunk) is not None
 
 
 def unspaced_pieces(chunk: str) -> list[Piece]:

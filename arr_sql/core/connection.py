@@ -95,14 +95,12 @@ def open_reader(path: Path, *, timeout: float = BUSY_TIMEOUT_SECONDS) -> Connect
     with store_errors(path):
         try:
             connection = _connect(path, "ro", timeout)
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.OperationalError:
             # A WAL file on a medium where no -shm can be made. Without a -wal file nothing is missed by "immutable".
             wal = path.with_name(path.name + "-wal")
             if os.access(path.parent, os.W_OK) or (wal.exists() and wal.stat().st_size):
                 raise
             connection = _connect(path, "ro&immutable=1", timeout)
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         connection.set_authorizer(_only_select)
     return connection
 
@@ -113,12 +111,17 @@ def _connect(path: Path, mode: str, timeout: float) -> Connection:
     connection: Connection = sqlite3.connect(
         uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, cached_statements=256
     )
-    connection.row_factory = sqlite3.Row
-    for pragma in ("foreign_keys=ON", "cell_size_check=ON", "temp_store=MEMORY"):
-        connection.execute(f"PRAGMA {pragma}")
-    if SQLITE_VERSION >= JSON_IS_INNOCUOUS:
-        connection.execute("PRAGMA trusted_schema=OFF")
-    _load_vec(connection)
+    try:
+        connection.row_factory = sqlite3.Row
+        for pragma in ("foreign_keys=ON", "cell_size_check=ON", "temp_store=MEMORY"):
+            connection.execute(f"PRAGMA {pragma}")
+        if SQLITE_VERSION >= JSON_IS_INNOCUOUS:
+            connection.execute("PRAGMA trusted_schema=OFF")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # is it a database that can be read?
+        _load_vec(connection)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

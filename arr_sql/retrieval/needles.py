@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from arr_sql.core import analysis_terms as cut
 from arr_sql.core.analysis import fold
-from arr_sql.core.analysis_fold import UNSPACED, prepare
+from arr_sql.core.analysis_fold import UNSPACED, compiled, prepare
 from arr_sql.core.analysis_words import STOP_WORDS
 
 MAX_NEEDLES = 8
@@ -40,7 +40,8 @@ _SENTENCE = ".,;:!?…。，、；：！？．"
 _SIGN = re.compile(r"\w[=|&~^*(\[{<]+\w|->|=>|[$~#@\\%]\w|\d%|^-\d|\w\+\+|^--?\w")
 _NOT_PLAIN = re.compile(r"[^\w\s]|[^\W\d]\d|\d[^\W\d]")
 _ERROR_CODE = re.compile(r"[A-Z]{5,}")  # ENOENT, SIGSEGV; shorter ones are mostly GPU and the like
-_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+_UNSPACED_RUN = f"[{UNSPACED}]+"
+_TOKEN = rf"[{UNSPACED}]+|[^\W{UNSPACED}][^\s{UNSPACED}]*"
 _ENDING = re.compile(r"['’](?:s|ll|re|ve|d|m)?$", re.IGNORECASE)
 _PARTICLES = re.compile("[的了吗呢吧啊么怎什哪谁是请]+")
 _CLAUSE = re.compile("[，。、；：？！…]")
@@ -62,7 +63,7 @@ def needles(query: str, rarity: Callable[[str], float] | None = None) -> list[st
 
 def _useful(needle: str) -> bool:
     """A single letter or sign is on every line; a single character of Chinese is not."""
-    return 0 < len(needle) <= _MAX_LENGTH and (len(needle) > 1 or _UNSPACED_RUN.match(needle) is not None)
+    return 0 < len(needle) <= _MAX_LENGTH and (len(needle) > 1 or compiled(_UNSPACED_RUN).match(needle) is not None)
 
 
 def _quotations(query: str) -> tuple[list[str], str]:
@@ -74,7 +75,7 @@ def _names(text: str) -> list[str]:
     tokens = text.split()
     if len(tokens) == 1:
         whole = tokens[0].rstrip(_SENTENCE)
-        mixed = _UNSPACED_RUN.sub("", whole) not in ("", whole)
+        mixed = compiled(_UNSPACED_RUN).sub("", whole) not in ("", whole)
         plain = _CLAUSE.search(whole) or not (_NOT_PLAIN.search(whole) or mixed)
         if not plain and not (mixed and (len(whole) > _SHORT or _PARTICLES.search(whole))):
             # Typed alone, brackets and signs are meant: [wip], {k}, NEAR(miss, GPU加速.
@@ -90,13 +91,13 @@ def _is_name(core: str) -> bool:
 
 def _latin(token: str) -> list[str]:
     """What is glued to Chinese, or the token itself where there is none: ``用PyTorch复现`` -> ``PyTorch``."""
-    if not _UNSPACED_RUN.search(token):
+    if not compiled(_UNSPACED_RUN).search(token):
         return [token]
-    return [piece for piece in map(_without_frame, _UNSPACED_RUN.split(token)) if len(piece) > 1]
+    return [piece for piece in map(_without_frame, compiled(_UNSPACED_RUN).split(token)) if len(piece) > 1]
 
 
 def _is_shouted(text: str) -> bool:
-    return text.upper() == text and not _UNSPACED_RUN.search(text)
+    return text.upper() == text and not compiled(_UNSPACED_RUN).search(text)
 
 
 def _acronyms(text: str) -> list[str]:
@@ -135,9 +136,9 @@ def _paired(token: str, mark: str) -> bool:
 def _words(text: str, rarity: Callable[[str], float] | None) -> list[str]:
     """Return the rarest words in order of rarity; without ``rarity`` the longest first."""
     ranked: list[tuple[float, int, int, str]] = []
-    for place, match in enumerate(re.finditer(rf"[{UNSPACED}]+|[^\W{UNSPACED}][^\s{UNSPACED}]*", text)):
+    for place, match in enumerate(compiled(_TOKEN).finditer(text)):
         token = _without_frame(match[0])
-        if _UNSPACED_RUN.match(token):
+        if compiled(_UNSPACED_RUN).match(token):
             for run in filter(None, _PARTICLES.split(token)):
                 if len(run) > 1 or token == text.strip():
                     ranked += _run(run, place, rarity)

@@ -94,7 +94,9 @@ class Runner:
         done = subprocess.run(
             command, cwd=self.cwd, env=self._environment(), capture_output=True, text=True, encoding="utf-8", timeout=300,
         )  # fmt: skip
-        assert done.returncode == 0, f"line {block.line}: exit {done.returncode}\n{block.code}\n{done.stdout}{done.stderr}"
+        assert done.returncode == 0, (
+            f"line {block.line}: exit {done.returncode}\n{block.code}\n{done.stdout}{done.stderr}"
+        )
         if block.language == "bash":
             self.cwd = Path((self.home / "cwd").read_text("utf-8").strip())
         text = "\n".join(line.rstrip() for line in (done.stdout + done.stderr).splitlines())

@@ -48,9 +48,13 @@ def test_question_through_the_sqlite3_shell(database: Path, number: int) -> None
         ["sqlite3", "-readonly", "-header", "-list", str(database), block.code],
         capture_output=True, text=True, encoding="utf-8",
     )  # fmt: skip
-    if done.returncode and re.search(r"unsupported file format|malformed database schema|no such function|STRICT", done.stderr):
+    if done.returncode and re.search(
+        r"unsupported file format|malformed database schema|no such function|STRICT", done.stderr
+    ):
         pytest.skip(f"this sqlite3 is too old: {done.stderr.strip()}")
-    assert matches(block.output or "", done.stdout), f"docs/audit.md, line {block.line}: it prints\n{done.stdout}{done.stderr}"
+    assert matches(block.output or "", done.stdout), (
+        f"docs/audit.md, line {block.line}: it prints\n{done.stdout}{done.stderr}"
+    )
 
 
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))

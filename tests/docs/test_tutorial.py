@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT, Runner, blocks, has_model, matches
+from tests.docs.blocks import FENCE, ROOT, Runner, blocks, has_model, matches
 
 PAGE = ROOT / "docs" / "tutorial.md"
 
@@ -26,6 +26,13 @@ def test_tutorial(tmp_path: Path) -> None:
         if block.output is not None and has_model():
             assert matches(block.output, printed), f"docs/tutorial.md, line {block.line}: it prints\n{printed}"
     assert ran > 15
+
+
+def test_the_readme_shows_what_the_tutorial_prints() -> None:
+    """The screen of `arr search` in the README is an output of the tutorial, so it is as true as that."""
+    shown = [text for language, text in FENCE.findall((ROOT / "README.md").read_text("utf-8")) if language == "text"]
+    outputs = [block.output for block in blocks(PAGE.read_text("utf-8"))]
+    assert sum(text in outputs for text in shown) == 1
 
 
 def test_matching_tells_texts_apart() -> None:

@@ -1,0 +1,302 @@
+"""Contract 10.7: the reason codes are one closed vocabulary; each is reached here by a real run, and each has a text."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arr_sql.core.connection import Connection, open_writer, write_transaction
+from arr_sql.core.router_models import REASON_TEXT, ReasonCode
+from arr_sql.database import ResearchDatabase
+from arr_sql.errors import PlanInvalid, StoreReadOnly
+from arr_sql.policy.admission import Policy, ToolFacts, admit
+from arr_sql.policy.plan_rules import rule_plan
+from arr_sql.policy.retrieval_router import Limits, run
+from arr_sql.retrieval.catalog import Catalog, ChannelAnswer
+from tests.conftest import SCOPE, FakeEmbedder, StepClock, other_scopes
+from tests.policy.test_retrieval_router import Channel, Turncoat, ok, one_round, raising
+from tests.retrieval.test_freshness import git_folder
+from tests.retrieval.test_hybrid_retriever import make_hit
+from tests.retrieval.test_vector_retriever import TableEmbedder
+
+QUERY = "canary-zqx router"
+
+
+class Bench:
+    """A folder with a database and one file, and what was said in it."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder, self.docs, self.said = folder, folder / "docs", set[str]()
+        self.accounts: list[str] = []
+        self._stack = stack
+        self.docs.mkdir()
+        (self.docs / "a.txt").write_text("router budget canary-zqx\n", encoding="utf-8")
+
+    def database(self, kind: type[ResearchDatabase] = ResearchDatabase, **options: Any) -> ResearchDatabase:
+        """Open the file, or make it."""
+        values: dict[str, Any] = {"clock": StepClock(), "embedder": FakeEmbedder, "actor": "tester", **options}
+        return self._stack.enter_context(kind.create(self.folder / "arr.db", SCOPE, project_folder=self.docs, **values))
+
+    def filled(self, **options: Any) -> ResearchDatabase:
+        """With the file taken in."""
+        database = self.database(**options)
+        database.add(self.docs)
+        return database
+
+    def search(self, database: ResearchDatabase, *names: str, plan: Any = None) -> None:
+        """Ask the named channels (default: the rule plan), or run ``plan``, and keep the codes."""
+        plan = {"tool_rounds": [list(names)]} if names else plan
+        try:
+            result = database.search(QUERY, plan=plan)
+        except PlanInvalid as error:
+            self.said.add(error.code)
+            self.accounts.append(str(error))
+        else:
+            self.hear(result)
+
+    def hear(self, result: Any) -> None:
+        """Keep the codes of a result."""
+        self.said |= {str(item.code) for item in (*result.degradations, *result.rejections)}
+        self.said |= {trace.reason for trace in result.traces if trace.reason}
+        self.accounts.append(repr([result.traces, result.rejections, result.degradations]))
+
+    def with_channel(self, channel: Any) -> None:
+        """Register a channel of one's own and ask it."""
+        database = self.database(limits=Limits(deadline_seconds=1.0))
+        database.register_channel(lambda reader: channel)
+        self.search(database, channel.name)
+
+    def execute(self, *statements: str) -> None:
+        """Change the file behind the program's back."""
+        writer: Connection = open_writer(self.folder / "arr.db")
+        with write_transaction(writer, self.folder / "arr.db"):
+            for statement in statements:
+                writer.execute(statement)
+        writer.close()
+
+
+Scenario = Callable[[Bench], None]
+SCENARIOS: dict[ReasonCode, Scenario] = {}
+
+
+def reaches(code: ReasonCode) -> Callable[[Scenario], Scenario]:
+    """Note that a scenario is there for ``code``."""
+
+    def note(scenario: Scenario) -> Scenario:
+        SCENARIOS[code] = scenario
+        return scenario
+
+    return note
+
+
+def plans(code: ReasonCode, plan: Any) -> None:
+    """A caller's plan that is refused."""
+    SCENARIOS[code] = lambda bench: bench.search(bench.database(), plan=plan)
+
+
+def channels(code: ReasonCode, answer: Any) -> None:
+    """A registered channel that answers badly."""
+    SCENARIOS[code] = lambda bench: bench.with_channel(Channel("mine", answer))
+
+
+# --- A plan that breaks the format ----------------------------------------------------------------------------------------
+
+plans(ReasonCode.PLAN_EMPTY, {"tool_rounds": []})
+plans(ReasonCode.PLAN_INVALID, {"rounds": ["bm25"]})
+plans(ReasonCode.TOO_MANY_ROUNDS, {"tool_rounds": [[{"tool": "bm25", "query": f"q{n}"}] for n in range(7)]})
+plans(ReasonCode.TOO_MANY_CALLS, {"tool_rounds": [[{"tool": "bm25", "query": f"q{n}"} for n in range(13)]]})
+plans(ReasonCode.DUPLICATE_CALL, {"tool_rounds": [["bm25", "bm25"]]})
+plans(ReasonCode.REWRITTEN_QUERY_TOO_LONG, {"tool_rounds": [[{"tool": "bm25", "query": QUERY * 100}]]})
+plans(ReasonCode.REWRITTEN_QUERY_BLANK, {"tool_rounds": [[{"tool": "bm25", "query": "  "}]]})
+
+# --- Admission ------------------------------------------------------------------------------------------------------------
+
+
+@reaches(ReasonCode.BUDGET_EXHAUSTED)
+def _budget(bench: Bench) -> None:
+    catalog = Catalog()
+    for name in ("one", "two"):
+        catalog.register(Channel(name, ok("a")))
+    bench.hear(run(QUERY, SCOPE, one_round("one", "two"), catalog, policy=Policy(max_calls=1), limits=Limits()))
+
+
+@reaches(ReasonCode.NOT_REGISTERED)
+def _unknown(bench: Bench) -> None:
+    bench.search(bench.database(), "no-such-channel")
+
+
+@reaches(ReasonCode.PROVIDER_NOT_ALLOWED)
+def _provider(bench: Bench) -> None:
+    class Lab(Channel):
+        provider = "lab"
+
+    catalog = Catalog(allowed_providers=frozenset({"lab"}))
+    catalog.register(Lab("mine", ok("a")))
+    bench.hear(run(QUERY, SCOPE, one_round("mine"), catalog, policy=Policy(), limits=Limits()))
+
+
+def _judge(bench: Bench, facts: ToolFacts) -> None:
+    """Registration refuses such a channel, so only admission itself can be asked."""
+    bench.said |= {str(verdict.code) for verdict in admit(rule_plan(["bm25"]), QUERY, {"bm25": facts}, Policy())}
+
+
+SCENARIOS[ReasonCode.NOT_READ_ONLY] = lambda bench: _judge(bench, ToolFacts("bm25", "local", 1))
+SCENARIOS[ReasonCode.UNSAFE_NAME] = lambda bench: _judge(bench, ToolFacts("web-shell", "local", True))
+
+
+@reaches(ReasonCode.STALE_INDEX)
+def _stale(bench: Bench) -> None:
+    database = bench.filled()
+    bench.execute("UPDATE scope_index SET content_revision = 0")
+    bench.search(database, "bm25")
+
+
+# --- One channel ----------------------------------------------------------------------------------------------------------
+
+channels(ReasonCode.CHANNEL_ERROR, raising(RuntimeError(QUERY)))
+channels(ReasonCode.WRONG_TYPE, [QUERY])
+SCENARIOS[ReasonCode.IDENTITY_CHANGED] = lambda bench: bench.with_channel(Turncoat("mine", ok("a"), "provider", "remote"))
+
+
+@reaches(ReasonCode.TIMED_OUT)
+def _late(bench: Bench) -> None:
+    release = threading.Event()
+
+    def wait(*_: Any) -> ChannelAnswer:
+        release.wait(60)
+        return ok()
+
+    try:
+        bench.with_channel(Channel("mine", wait))
+    finally:
+        release.set()
+
+
+@reaches(ReasonCode.CUT)
+def _cut(bench: Bench) -> None:
+    (bench.docs / "long.txt").write_text("canary-zqx\n" * 20_001, encoding="utf-8")
+    bench.search(bench.filled(), "grep")
+
+
+@reaches(ReasonCode.NOT_INDEXED)
+def _not_indexed(bench: Bench) -> None:
+    bench.search(bench.filled(), "vector")
+
+
+@reaches(ReasonCode.MODEL_MISSING)
+def _no_model(bench: Bench) -> None:
+    bench.search(bench.filled(embedder=lambda: None), "vector")
+
+
+@reaches(ReasonCode.MODEL_CHANGED)
+def _other_model(bench: Bench) -> None:
+    bench.filled().embed()
+    bench.search(bench.database(embedder=lambda: FakeEmbedder("fake-b")), "vector")
+
+
+@reaches(ReasonCode.MODEL_FAILED)
+def _broken_model(bench: Bench) -> None:
+    model = TableEmbedder({QUERY.split()[0]: (0.0, 0.0, 0.0)})
+    database = bench.filled(embedder=lambda: model)
+    database.embed()
+    bench.search(database, "vector")
+
+
+@reaches(ReasonCode.INDEX_MISSING)
+def _no_index(bench: Bench) -> None:
+    database = bench.filled()
+    bench.execute("DROP TABLE chunk_term", "DROP TABLE chunk_fts")
+    bench.search(database, "bm25")
+
+
+@reaches(ReasonCode.OTHER_BRANCH)
+def _other_branch(bench: Bench) -> None:
+    git_folder(bench.docs, "main")
+    database = bench.filled()
+    git_folder(bench.docs, "side")
+    bench.search(database, "grep")
+
+
+@reaches(ReasonCode.NO_ROOTS)
+def _no_roots(bench: Bench) -> None:
+    bench.search(bench.database(), "grep")
+
+
+@reaches(ReasonCode.ROOT_MISSING)
+def _no_folder(bench: Bench) -> None:
+    database = bench.filled()
+    bench.docs.rename(bench.folder / "away")
+    bench.search(database, "grep")
+
+
+# --- One item -------------------------------------------------------------------------------------------------------------
+
+channels(ReasonCode.WRONG_SCOPE, ChannelAnswer("ok", (make_hit("a", scope=other_scopes()[0]),), 1))
+channels(ReasonCode.BAD_SCORE, ChannelAnswer("ok", (make_hit("a", score=float("nan")),), 1))
+channels(ReasonCode.CONFLICTING_ITEM, ChannelAnswer("ok", (make_hit("a"), make_hit("a", content=QUERY)), 2))
+
+# --- The run --------------------------------------------------------------------------------------------------------------
+
+
+@reaches(ReasonCode.NO_NEW_EVIDENCE)
+def _nothing_new(bench: Bench) -> None:
+    bench.search(bench.filled(), plan={"tool_rounds": [["bm25"], ["grep"], ["vector"]]})
+
+
+class OnReadOnlyMedium(ResearchDatabase):
+    """A database whose file can't be written. (File permissions would not stop a test that runs as root.)"""
+
+    def _write(self) -> Connection:
+        raise StoreReadOnly("This medium is read-only.")
+
+
+@reaches(ReasonCode.RECORD_NOT_WRITTEN)
+def _read_only(bench: Bench) -> None:
+    bench.filled()
+    bench.search(bench.database(OnReadOnlyMedium), "bm25")
+
+
+# --- The promises ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[ReasonCode, Bench]]:
+    """Every scenario, run."""
+    benches: dict[ReasonCode, Bench] = {}
+    with ExitStack() as stack:
+        for code, scenario in SCENARIOS.items():
+            bench = benches[code] = Bench(tmp_path_factory.mktemp(code.value), stack)
+            scenario(bench)
+        yield benches
+
+
+@pytest.mark.parametrize("code", list(SCENARIOS), ids=str)
+def test_a_scenario_reaches_its_code(reached: dict[ReasonCode, Bench], code: ReasonCode) -> None:
+    """What the run said holds the code that the scenario is for."""
+    assert str(code) in reached[code].said
+
+
+def test_every_reason_is_reached(reached: dict[ReasonCode, Bench]) -> None:
+    """No member of the vocabulary is dead, and nothing outside it is ever said."""
+    said = set().union(*(bench.said for bench in reached.values()))
+    members = {str(code) for code in ReasonCode}
+    assert (sorted(members - said), sorted(said - members)) == ([], [])
+
+
+def test_no_account_holds_the_query(reached: dict[ReasonCode, Bench]) -> None:
+    """Traces, codes, details and messages of all scenarios: the canary in the query, a text and the errors is in none."""
+    accounts = [account for bench in reached.values() for account in bench.accounts]
+    assert [account for account in accounts if "canary-zqx" in account] == []
+    assert len(accounts) >= len(SCENARIOS) - 2
+
+
+def test_every_reason_has_a_text_of_its_own() -> None:
+    """One sentence or two, ending in a full stop, for each member and for nothing else."""
+    assert set(REASON_TEXT) == set(ReasonCode)
+    assert len(set(REASON_TEXT.values())) == len(ReasonCode)
+    assert [text for text in REASON_TEXT.values() if not (text.endswith(".") and text == text.strip() and len(text) > 20)] == []
