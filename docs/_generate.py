@@ -1,7 +1,7 @@
 """The generated parts of the documentation. Each function gives Markdown; the pages call it through cog.
 
-Bring the pages up to date:  python -m cogapp -n UTF-8 -I docs -r docs/*.md
-Check them, as CI does:      python -m cogapp -n UTF-8 -I docs --check docs/*.md
+Bring the pages up to date:  cog -r README*.md docs/*.md
+Check them, as CI does:      cog --check README*.md docs/*.md
 
 Everything comes from the code itself: the click tree, the migrations, the closed vocabularies, the statement files.
 Held by tests/docs/test_generated.py.
@@ -332,10 +332,44 @@ LEFT_OUT: dict[str, str] = {
 }
 
 
+def reader_refusals() -> dict[str, str]:
+    """What a reader itself may say of a file that it can't read, with the code's own sentences."""
+    from arr_sql.ingest.readers import base
+
+    return dict(getattr(base, "UNREADABLE", {}))
+
+
 def left_out_reasons() -> str:
     """Every reason for leaving a file or folder out."""
     rows = ["| reason | what it means |", "|---|---|"]
-    return "\n".join([*rows, *(f"| `{name}` | {text} |" for name, text in LEFT_OUT.items())]) + "\n"
+    reasons = {**LEFT_OUT, **reader_refusals()}
+    return "\n".join([*rows, *(f"| `{name}` | {_cell(text)} |" for name, text in reasons.items())]) + "\n"
+
+
+# Formats that people ask for: English name, Chinese name, a file's name.
+ASKED_FOR = (
+    ("PDF", "PDF", "x.pdf"), ("notebooks", "笔记本（.ipynb）", "x.ipynb"), ("RIS", "RIS", "x.ris"),
+    ("Word", "Word", "x.docx"),
+)  # fmt: skip
+
+
+def unread_formats() -> list[tuple[str, str]]:
+    """English and Chinese names of the formats that people ask for and that have no reader."""
+    from arr_sql.ingest.readers import reader_for
+
+    return [(english, chinese) for english, chinese, file in ASKED_FOR if reader_for(file) is None]
+
+
+def not_read_yet() -> str:
+    """One sentence about the formats without a reader."""
+    names = ", ".join(english for english, _ in unread_formats())
+    return f"Not read yet: {names}. Such a file is counted as `unknown_format`, not skipped in silence.\n"
+
+
+def not_read_yet_chinese() -> str:
+    """The same sentence for README.zh-CN.md."""
+    names = "、".join(chinese for _, chinese in unread_formats())
+    return f"还不能读取：{names}。这样的文件计为 `unknown_format`，不会被悄悄略过。\n"
 
 
 def tool_folders() -> str:
@@ -355,7 +389,7 @@ def readers() -> str:
         doc = inspect.getdoc(inspect.getmodule(type(reader))) or ""
         how = " ".join(doc.split("\n\n")[0].split()).replace("``", "`")
         names = [f"`{suffix}`" for suffix in sorted(reader.suffixes)] + [
-            f"`{name}`" for name in sorted(reader.file_names)
+            f"`{name}`" for name in sorted(getattr(reader, "file_names", ()))
         ]
         shown = " ".join(names)
         if len(names) > 40:

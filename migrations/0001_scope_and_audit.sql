@@ -57,13 +57,15 @@ BEGIN
   SELECT RAISE(ABORT, 'audit_event is append-only: events are never removed');
 END;
 
--- Also stops INSERT OR REPLACE, which walks past the two triggers above when recursive_triggers is off.
+-- Also stops INSERT OR REPLACE, which walks past the two triggers above when recursive_triggers is off: it would remove
+-- the event with the same number, or (hence the last condition) the one with the same hash.
 CREATE TRIGGER audit_event_only_append BEFORE INSERT ON audit_event
 WHEN NEW.seq IS NOT (SELECT coalesce(max(seq), 0) + 1 FROM audit_event)
   OR NEW.prev_hash IS NOT coalesce(
     (SELECT hash FROM audit_event ORDER BY seq DESC LIMIT 1),
     '0000000000000000000000000000000000000000000000000000000000000000'
   )
+  OR EXISTS (SELECT 1 FROM audit_event AS e WHERE e.hash = NEW.hash)
 BEGIN
   SELECT RAISE(ABORT, 'audit_event is append-only: the next event must follow the last one');
 END;

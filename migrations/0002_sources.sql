@@ -47,7 +47,8 @@ CREATE TABLE source_version (
   git_commit TEXT,
   git_state TEXT CHECK (git_state IN ('clean', 'modified', 'untracked')),
   n_chunks INTEGER NOT NULL CHECK (n_chunks >= 0),
-  -- SHA-256 over the canonical list of [chunk_id, content_hash, start_line, end_line] of this version's chunks.
+  -- SHA-256 over the canonical list of [chunk_id, content_hash, embed_hash, kind, locator, start_line, end_line] of
+  -- this version's chunks in order.
   chunks_hash TEXT NOT NULL CHECK (length(chunks_hash) = 64),
   created_at TEXT NOT NULL CHECK (created_at GLOB '????-??-??T??:??:??.??????Z'),
   added_revision INTEGER NOT NULL CHECK (added_revision > 0),

@@ -8,6 +8,7 @@ reader of a pipe went away.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 
@@ -111,7 +112,12 @@ def _prepare_streams() -> None:
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
-        elif hasattr(stream, "reconfigure"):
+            continue
+        if isinstance(getattr(stream, "buffer", None), io.RawIOBase):
+            # PYTHONUNBUFFERED: Python drops the rest of a write that a pipe or disk took only a part of.
+            stream = io.TextIOWrapper(io.BufferedWriter(stream.buffer), encoding=stream.encoding)
+            setattr(sys, name, stream)
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
@@ -153,11 +159,12 @@ def _say(text: str) -> None:
 
 
 def _leave(code: int) -> None:
-    """Exit without letting Python flush a broken stdout again (it would print a message of its own)."""
-    try:
-        sys.stdout.flush()
-    except OSError as problem:
-        if code == 0:
-            code = _os_error(problem)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    """Exit without letting Python flush a broken stream again: it would print a message and change the exit code."""
+    for stream, number in ((sys.stdout, 1), (sys.stderr, 2)):
+        try:
+            stream.flush()
+        except OSError as problem:
+            if code == 0 and number == 1:
+                code = _os_error(problem)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
     sys.exit(code)

@@ -92,7 +92,8 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True, **style: Any) ->
     No colours where NO_COLOR is set or the terminal is dumb.
     """
     color = False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
-    click.secho(text, file=sys.stderr if err else sys.stdout, nl=nl, color=color, **style)
+    shown = click.style(text, **style) if style else text
+    click.echo(shown, file=sys.stderr if err else sys.stdout, nl=nl, color=color)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")

@@ -120,11 +120,14 @@ def sql(statement: str, where: Where, as_json: bool) -> None:
       arr db sql "SELECT at, query, state FROM retrieval_trail LIMIT 3"
     """
     from arr_sql.core.connection import open_reader, sqlite3
+    from arr_sql.core.migrations import require_current
     from arr_sql.errors import InputError
 
-    reader = open_reader(where.find().database)
+    path = where.find().database
+    reader = open_reader(path)
     reader.set_progress_handler(lambda: 0, 100_000)  # lets Ctrl-C through while SQLite is working
     try:
+        require_current(reader, path)
         cursor = reader.execute(statement)
         columns = _distinct([item[0] for item in cursor.description or ()])
         rows = [tuple(row) for row in cursor]

@@ -24,7 +24,8 @@ def to_text(moment: datetime) -> str:
     """
     if moment.tzinfo is None or moment.utcoffset() is None:
         raise InputError(f"The time {moment.isoformat()} has no time zone. Add one, for example a trailing Z for UTC.")
-    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f") + "Z"
+    # Not strftime: its %Y has fewer than four digits before the year 1000 on some systems.
+    return _in_utc(moment).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def from_text(text: str) -> datetime:
@@ -38,4 +39,11 @@ def from_text(text: str) -> datetime:
         raise InputError(f"{text!r} is not an ISO 8601 time. Write it like 2026-03-10T23:15:00Z.") from None
     if moment.tzinfo is None:
         raise InputError(f"The time {text!r} has no time zone. Add one, for example a trailing Z for UTC.")
-    return moment.astimezone(timezone.utc)
+    return _in_utc(moment)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(timezone.utc)
+    except OverflowError:
+        raise InputError(f"The time {moment.isoformat()} is outside the years 1 to 9999 in UTC. Name another one.") from None

@@ -234,15 +234,8 @@ def _writers_lock(path: Path) -> Iterator[None]:
 
 # --- The authorizer of read connections -----------------------------------------------------------------------------
 
-_ALLOWED_ACTIONS = frozenset(
-    {
-        sqlite3.SQLITE_SELECT,
-        sqlite3.SQLITE_READ,
-        sqlite3.SQLITE_FUNCTION,
-        getattr(sqlite3, "SQLITE_RECURSIVE", 33),
-        sqlite3.SQLITE_TRANSACTION,
-    }
-)
+_ALLOWED_ACTIONS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION,
+                              sqlite3.SQLITE_TRANSACTION, getattr(sqlite3, "SQLITE_RECURSIVE", 33)})  # fmt: skip
 _ALLOWED_PRAGMAS = frozenset({"data_version", "integrity_check", "foreign_key_check", "table_list", "journal_mode",
                               "user_version", "application_id", "page_count", "page_size", "freelist_count"})  # fmt: skip
 _PRAGMAS_WITH_ARGUMENT = frozenset({"table_info", "index_list", "index_info"})
@@ -284,7 +277,7 @@ def _translated(error: Any, path: Path) -> StoreError:
         return StoreBusy(
             f"Another process kept '{path}' locked for more than {BUSY_TIMEOUT_SECONDS:.0f} s. Nothing was changed; try again."
         )
-    if "disk is full" in lower or "database or disk is full" in lower:
+    if "disk is full" in lower:
         return StoreFull(f"The disk that holds '{path}' is full. The last step was undone; free some space and run it again.")
     if "not a database" in lower:
         return NotAnArrDatabase(f"'{path}' is not an SQLite database. Name another file with --db, or run `arr init`.")

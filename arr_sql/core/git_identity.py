@@ -125,9 +125,25 @@ def _remote_url(common: Path) -> str | None:
         line = line.strip()
         if section := _SECTION.match(line):
             remote = section.group(2) if section.group(1).lower() == "remote" else None
-        elif remote is not None and (pair := re.fullmatch(r"url\s*=\s*(.+)", line, re.IGNORECASE)):
-            urls.setdefault(remote, pair.group(1).strip().strip('"'))
+            line = line[section.end() :].strip()  # git allows a key on the same line
+        if remote is not None and (pair := re.fullmatch(r"url\s*=\s*(.+)", line, re.IGNORECASE)):
+            urls.setdefault(remote, _config_value(pair.group(1)))
     return urls.get("origin") or next(iter(urls.values()), None)
+
+
+def _config_value(text: str) -> str:
+    """A value of git's config file: quotes taken off, and what follows an unquoted ``#`` or ``;`` left out."""
+    value, is_quoted, characters = "", False, iter(text)
+    for character in characters:
+        if character == "\\":
+            value += next(characters, "")
+        elif character == '"':
+            is_quoted = not is_quoted
+        elif character in "#;" and not is_quoted:
+            break
+        else:
+            value += character
+    return value.strip()
 
 
 def _read(path: Path) -> str:

@@ -131,6 +131,11 @@ def _registered() -> Migrations:
     return migrations
 
 
+def schema_statements(connection: Connection) -> list[str]:
+    """The definitions of everything that belongs to content, in the order in which the file lists them."""
+    return [row["sql"] for row in connection.execute(load("read_schema"))]
+
+
 def schema_text(connection: Connection) -> str:
     """The content schema of a migrated file as one script: what ``schema.sql`` must equal."""
     header = (
@@ -138,4 +143,4 @@ def schema_text(connection: Connection) -> str:
         "-- Index structures (FTS5) are derived from content and are not part of it: see arr_sql/sql/build_*.sql.\n"
         f"PRAGMA application_id = {APPLICATION_ID};\nPRAGMA user_version = {len(all_migrations())};\n"
     )
-    return header + "".join(f"\n{row['sql']};\n" for row in connection.execute(load("read_schema")))
+    return header + "".join(f"\n{sql};\n" for sql in schema_statements(connection))

@@ -12,6 +12,7 @@ VERSION_FIELDS = (
     "encoding_confidence", "title", "language", "metadata", "warnings", "lines_withheld", "git_commit", "git_state",
     "n_chunks", "chunks_hash", "created_at", "added_revision",
 )  # fmt: skip
+CHUNK_FIELDS = ("chunk_id", "content_hash", "embed_hash", "kind", "locator", "start_line", "end_line")
 
 
 def source_version_hash(row: Any) -> str:
@@ -19,6 +20,11 @@ def source_version_hash(row: Any) -> str:
     return sha256_json({name: row[name] for name in VERSION_FIELDS})
 
 
-def chunks_hash(chunks: Sequence[tuple[str, str, int, int]]) -> str:
-    """Hash over [chunk_id, content_hash, start_line, end_line] of a version's chunks in order."""
-    return sha256_json([list(item) for item in chunks])
+def chunk_entry(chunk: Any) -> list[Any]:
+    """What a version's hash holds of one chunk: its id, its texts (heading included) by hash, and where they stand."""
+    return [chunk[name] for name in CHUNK_FIELDS]
+
+
+def chunks_hash(entries: Sequence[list[Any]]) -> str:
+    """Hash over the entries of a version's chunks in order."""
+    return sha256_json(list(entries))

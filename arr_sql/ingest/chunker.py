@@ -3,6 +3,8 @@
 Small neighbours under one heading share a chunk; a title travels with what stands below it; a piece above the limit is
 split at a blank line, else at a line, else at the end of a sentence, else between words, and only a run of characters
 without any of these is cut anywhere (never inside a combining sequence). There is no overlap, and no chunk is blank.
+A piece of a few characters without a name (a lone ``{``, one comment line) goes with a neighbour of its heading: such
+texts are near to everything in a vector space. Pages and cells (``Piece.locator``) never share a chunk.
 The chunks' texts in order are the file's text, white space at their edges aside (``tests/ingest/test_chunker.py``).
 
 Sizes are *weights*: a Han, kana or Hangul character counts 2.4, since about 500 of them and about 1,200 Latin
@@ -15,20 +17,25 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from arr_sql.ingest.readers.base import SIBLING_KINDS, STUB_KIND, Piece, ReadResult, clip
+from arr_sql.ingest.readers.base import HEADING_SEPARATOR, SIBLING_KINDS, STUB_KIND, Piece, ReadResult, clip
 
-CHUNKER_VERSION = "1"
+CHUNKER_VERSION = "2"
 TARGET_CHARS = 1200
 MAX_CHARS = 2400
+# A piece with fewer visible characters goes with a neighbour, if it has no name of its own.
+TINY_CHARS = 40
 
 _WIDE = re.compile(
     r"[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+"
 )
 _VISIBLE = re.compile("[^\\s\u00ad\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
+_VISIBLE_RUN = re.compile(_VISIBLE.pattern + "+")
 _SENTENCE = re.compile(r"[.!?;:]['\")\]]*\s|[。！？；…]+[”’」』）]*")
 _SPACE = re.compile(r"\s+|[,，、]")
 _LOCATOR_NAME_CHARS = 120
+_LABEL_CHARS = 600
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,9 @@ class Chunk:
     ordinal: int
 
 
+Line: TypeAlias = tuple[str, int]
+
+
 def weight(text: str) -> int:
     """Characters, with Han, kana and Hangul counted 2.4 times."""
     if text.isascii():
@@ -56,20 +66,32 @@ def chunk(result: ReadResult, *, target_chars: int = TARGET_CHARS, max_chars: in
     if not 0 < target_chars <= max_chars:
         raise ValueError("target_chars must be positive and at most max_chars")
     chunks: list[Chunk] = []
-    for group in _groups(result.pieces, target_chars):
+    for group in _with_tiny(list(_groups(result.pieces, target_chars)), max_chars):
         heading, kind, name = _label(group)
-        text = "\n".join(piece.text for piece in group)
-        if weight(text) <= max_chars:
-            parts: Iterator[tuple[str, int, int]] = iter([(text, group[0].start_line, group[-1].end_line)])
-        else:
-            parts = _split(text.split("\n"), group[0].start_line, target_chars, max_chars)
-        for part in parts:
-            trimmed = _trim(*part)
+        lines = _numbered(group)
+        whole = weight("\n".join(text for text, _ in lines)) <= max_chars
+        for part in [lines] if whole else _split(lines, target_chars, max_chars):
+            trimmed = _trim(part)
             if trimmed is not None:
                 body, start, end = trimmed
-                locator = f"{start}-{end} {name}" if name else f"L{start}-{end}"
+                locator = _locator(group[0].locator, name, start, end)
                 chunks.append(Chunk(body, start, end, heading, locator, kind, len(chunks)))
     return chunks
+
+
+def _locator(place: str, name: str, start: int, end: int) -> str:
+    if place:
+        return clip(f"{place} {name}".rstrip(), _LOCATOR_NAME_CHARS)
+    return f"{start}-{end} {name}" if name else f"L{start}-{end}"
+
+
+def _numbered(group: list[Piece]) -> list[Line]:
+    """Every line with its number. A reader of markup may give fewer or more lines than its span has."""
+    return [
+        (text, min(number, piece.end_line))
+        for piece in group
+        for number, text in enumerate(piece.text.split("\n"), piece.start_line)
+    ]
 
 
 def _groups(pieces: tuple[Piece, ...], target: int) -> Iterator[list[Piece]]:
@@ -92,9 +114,14 @@ def _groups(pieces: tuple[Piece, ...], target: int) -> Iterator[list[Piece]]:
         yield group
 
 
+def _follows(last: Piece, piece: Piece) -> bool:
+    """Nothing stands between the two, and a person finds both at one place."""
+    return piece.start_line in {last.end_line, last.end_line + 1} and piece.locator == last.locator
+
+
 def _joins(group: list[Piece], piece: Piece, small: bool, stub: bool) -> bool:
     last = group[-1]
-    if piece.start_line != last.end_line + 1:
+    if not _follows(last, piece):
         return False
     if stub and piece.heading.startswith(last.heading):
         return True
@@ -105,6 +132,47 @@ def _joins(group: list[Piece], piece: Piece, small: bool, stub: bool) -> bool:
     return False
 
 
+def _with_tiny(groups: list[list[Piece]], limit: int) -> list[list[Piece]]:
+    """Tiny groups without a name go with the group below, else with the one above."""
+    merged: list[list[Piece]] = []
+    waiting: list[Piece] = []  # a tiny group that wants to go down
+    for number, group in enumerate(groups):
+        if waiting:
+            group, waiting = [*waiting, *group], []
+        if _is_tiny(group):
+            below = groups[number + 1] if number + 1 < len(groups) else None
+            if below is not None and _takes(below[0], group, below, limit) and _follows(group[-1], below[0]):
+                waiting = group
+                continue
+            if merged and _takes(merged[-1][-1], group, merged[-1], limit) and _follows(merged[-1][-1], group[0]):
+                merged[-1] = [*merged[-1], *group]
+                continue
+        merged.append(group)
+    return merged
+
+
+def _is_tiny(group: list[Piece]) -> bool:
+    if any(piece.name for piece in group):
+        return False
+    visible = 0
+    for piece in group:
+        for match in _VISIBLE_RUN.finditer(piece.text):
+            visible += len(match[0])
+            if visible >= TINY_CHARS:
+                return False
+    return True
+
+
+def _takes(neighbour: Piece, tiny: list[Piece], group: list[Piece], limit: int) -> bool:
+    """Whether ``tiny`` belongs under the heading of its neighbour, and makes no chunk too heavy that was not."""
+    heading = tiny[-1].heading
+    above = heading == "" or neighbour.heading == heading or neighbour.heading.startswith(heading + HEADING_SEPARATOR)
+    if not above:
+        return False
+    size = sum(weight(piece.text) + 1 for piece in group)
+    return size > limit or size + sum(weight(piece.text) + 1 for piece in tiny) <= limit
+
+
 def _parent(piece: Piece) -> str:
     return "" if piece.kind == "config" else piece.name.rpartition(".")[0]
 
@@ -113,64 +181,66 @@ def _label(group: list[Piece]) -> tuple[str, str, str]:
     """Heading, kind and name of the chunk that ``group`` becomes."""
     names = list(dict.fromkeys(piece.name for piece in group if piece.name))
     headings = list(dict.fromkeys(piece.heading for piece in group if piece.heading))
-    kinds = [piece.kind for piece in group if piece.kind != STUB_KIND] or [STUB_KIND]
+    named = [piece for piece in group if piece.name and piece.kind not in SIBLING_KINDS]
+    kinds = [piece.kind for piece in named or group if piece.kind != STUB_KIND] or [STUB_KIND]
     if len(headings) > 1 and group[0].kind == STUB_KIND:
         headings = headings[-1:]
+    headings = [item for item in headings if not any(other.startswith(item + HEADING_SEPARATOR) for other in headings)]
     return (
-        ", ".join(headings),
+        clip(", ".join(headings), _LABEL_CHARS),
         kinds[0] if len(set(kinds)) == 1 else "text" if "text" in kinds else kinds[0],
         clip(", ".join(names), _LOCATOR_NAME_CHARS),
     )
 
 
-def _trim(text: str, start: int, end: int) -> tuple[str, int, int] | None:
+def _trim(part: list[Line]) -> tuple[str, int, int] | None:
     """Without blank lines at either edge (the line span follows); None if nothing visible is left."""
-    if _VISIBLE.search(text) is None:
+    if not any(_VISIBLE.search(text) for text, _ in part):
         return None
-    lead = len(text) - len(text.lstrip())
-    breaks = text.count("\n", 0, lead)
-    if breaks:
-        text = text[text.rindex("\n", 0, lead) + 1 :]
-    body = text.rstrip()
-    return body, start + breaks, end - text.count("\n", len(body))
+    first = next(index for index, (text, _) in enumerate(part) if text.strip())
+    last = next(index for index in range(len(part) - 1, -1, -1) if part[index][0].strip())
+    return "\n".join(text for text, _ in part[first : last + 1]).rstrip(), part[first][1], part[last][1]
 
 
-def _split(lines: list[str], first: int, target: int, limit: int) -> Iterator[tuple[str, int, int]]:
+def _split(lines: list[Line], target: int, limit: int) -> Iterator[list[Line]]:
     """Parts of at most ``limit``. Each line is weighed at most a few times, whatever the input."""
-    buffer: list[tuple[str, int]] = []
-    start, total = first, 0
-    for number, line in enumerate(lines, first):
-        size = weight(line) + 1
+    buffer: list[Line] = []
+    sizes: list[int] = []
+    total = 0
+    for line in lines:
+        size = weight(line[0]) + 1
         if buffer and total + size > limit:
-            keep = _best_break(buffer, total)
-            yield "\n".join(text for text, _ in buffer[:keep]), start, start + keep - 1
-            start += keep
-            buffer = buffer[keep:]
-            total = sum(item for _, item in buffer)
+            keep = _best_break(buffer, sizes, total)
+            yield buffer[:keep]
+            buffer, sizes = buffer[keep:], sizes[keep:]
+            total = sum(sizes)
             if total + size > limit and buffer:
-                yield "\n".join(text for text, _ in buffer), start, number - 1
-                buffer, start, total = [], number, 0
-        elif total >= target and not line.strip():
-            yield "\n".join(text for text, _ in buffer), start, number - 1
-            buffer, start, total = [], number, 0
+                yield buffer
+                buffer, sizes, total = [], [], 0
+        elif total >= target and not line[0].strip():
+            yield buffer
+            buffer, sizes, total = [], [], 0
         if size > limit:
-            for part in split_line(line, target, limit):
-                yield part, number, number
-            buffer, start, total = [], number + 1, 0
+            if buffer:
+                yield buffer
+            for part in split_line(line[0], target, limit):
+                yield [(part, line[1])]
+            buffer, sizes, total = [], [], 0
             continue
-        buffer.append((line, size))
+        buffer.append(line)
+        sizes.append(size)
         total += size
     if buffer:
-        yield "\n".join(text for text, _ in buffer), start, start + len(buffer) - 1
+        yield buffer
 
 
-def _best_break(buffer: list[tuple[str, int]], total: int) -> int:
+def _best_break(buffer: list[Line], sizes: list[int], total: int) -> int:
     """How many lines of a full buffer to give out: up to its last blank line if two fifths stand above it, else up to
     the last line that starts a block (no deeper indented than the first), else all."""
     indent = _indent(buffer[0][0])
     fallback, left = 0, total
     for keep in range(len(buffer) - 1, 0, -1):
-        left -= buffer[keep][1]
+        left -= sizes[keep]
         if left * 5 < total * 2:
             break
         line = buffer[keep][0]

@@ -62,12 +62,15 @@ def add_root(
     project = project_folder.resolve()
     inside = folder == project or project in folder.parents
     git = read_git_identity(folder)
+    # Two roots must not name their files alike, or one would hide the other's.
+    others = {root.prefix.rstrip("/") for root in existing if root.path.resolve() != folder}
     if inside:
-        path, name = folder.relative_to(project).as_posix(), folder.relative_to(project).as_posix()
-        name = "" if name == "." else name
+        path = folder.relative_to(project).as_posix()
+        name = "" if path == "." else _free_name(path, others)
     else:
         path = str(folder)
-        name = _free_name(folder.name or "root", {root.prefix.rstrip("/") for root in existing})
+        mine = {root.prefix.rstrip("/") for root in existing} - others
+        name = mine.pop() if mine else _free_name(folder.name or "root", others, project)
     connection.execute(
         load("add_root"),
         {
@@ -79,9 +82,10 @@ def add_root(
     return read_roots(connection, scope, project_folder)[-1]
 
 
-def _free_name(name: str, taken: set[str]) -> str:
+def _free_name(name: str, taken: set[str], project: Path | None = None) -> str:
+    """``name``, or with the first number that no other root, and nothing in ``project``, is called by."""
     number, candidate = 1, name
-    while candidate in taken:
+    while candidate in taken or (project is not None and (project / candidate).exists()):
         number += 1
         candidate = f"{name}-{number}"
     return candidate

@@ -16,11 +16,12 @@ from arr_sql.core.canonical import canonical_json, sha256_text
 from arr_sql.core.clock import to_text
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import ScopeKey
-from arr_sql.core.row_hashes import chunks_hash, source_version_hash
+from arr_sql.core.row_hashes import chunk_entry, chunks_hash, source_version_hash
 from arr_sql.core.statements import load
 from arr_sql.index.text_index import add_terms, remove_terms
 from arr_sql.ingest.prepare import Prepared, PreparedChunk
 from arr_sql.memory.audit_log import append_event
+
 
 @dataclass(frozen=True)
 class Writing:
@@ -125,7 +126,7 @@ def _event(w: Writing, kind: str, version_id: int, subject_hash: str, details: d
 
 def _replace_chunks(
     w: Writing, source_id: int, source_ref: str, chunks: Sequence[PreparedChunk], old: list[Any]
-) -> tuple[list[tuple[str, str, int, int]], ChunkCounts]:
+) -> tuple[list[list[Any]], ChunkCounts]:
     """Keep equal rows, give moved texts their old ids, add the rest. The version's chunk list, and what was written."""
     same = {_identity(row): row for row in old}
     kept, moved = set(), defaultdict(list)
@@ -137,7 +138,7 @@ def _replace_chunks(
         if row["id"] not in kept:
             moved[row["content_hash"]].append(row)
             _retire_chunk(w, row)
-    listed: list[tuple[str, str, int, int]] = []
+    listed: list[list[Any]] = []
     added = 0
     for item in chunks:
         row = same.get(_new_identity(item))
@@ -148,7 +149,13 @@ def _replace_chunks(
             chunk_id = before["chunk_id"] if before is not None else _free_chunk_id(w, source_ref, item.content_hash)
             _add_chunk(w, source_id, chunk_id, item, before)
             added += 1
-        listed.append((chunk_id, item.content_hash, item.chunk.start_line, item.chunk.end_line))
+        c = item.chunk
+        listed.append(
+            chunk_entry(
+                {"chunk_id": chunk_id, "content_hash": item.content_hash, "embed_hash": item.embed_hash, "kind": c.kind,
+                 "locator": c.locator, "start_line": c.start_line, "end_line": c.end_line}
+            )
+        )  # fmt: skip
     for row in old:
         if row["id"] not in kept:  # only now: a moved text has taken its vector along
             retire_embeddings(w, row["id"])

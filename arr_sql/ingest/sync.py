@@ -20,6 +20,7 @@ from arr_sql.core.clock import utc_now
 from arr_sql.core.connection import Connection, write_transaction
 from arr_sql.core.git_identity import GitIdentity, read_git_identity
 from arr_sql.core.git_index import GitIndex, read_git_index
+from arr_sql.core.process_lock import process_lock
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.rooted import FileRead, Refused, Root
 from arr_sql.core.statements import load
@@ -35,6 +36,7 @@ from arr_sql.memory.scope_store import advance, read_scope
 BATCH_FILES = 100
 BATCH_BYTES = 2 << 20
 BATCH_SECONDS = 2.0
+WAIT_SECONDS = 600.0
 # A file refused for one of these may be back in a moment: its last version stays.
 TRANSIENT = frozenset({"changed_while_reading", "permission_denied", "unreadable"})
 
@@ -92,8 +94,13 @@ class Syncer:
     def sync(self, roots: list[RootRow], known: list[RootRow]) -> SyncSummary:
         """Sync each of ``roots`` in turn; ``known`` are all roots of the scope (one inside another keeps its files).
 
-        A root that is not there keeps its sources and is named in the summary.
+        A root that is not there keeps its sources and is named in the summary. Another sync of the same file is waited
+        for: what is known of the disk is read before it is written, and must not change in between.
         """
+        with process_lock(self._database.with_name(self._database.name + "-sync-lock"), WAIT_SECONDS):
+            return self._sync_all(roots, known)
+
+    def _sync_all(self, roots: list[RootRow], known: list[RootRow]) -> SyncSummary:
         for root in roots:
             if is_other_branch(root, self._scope):
                 self.summary.roots_other_branch.append(str(root.path))

@@ -1,23 +1,28 @@
 """Does the audit log verify? The chain link by link, then every row against the event that vouches for it.
 
 Finds a changed byte, a broken link, a removed or added event, a row without its event, an event without its row, and a
-row that is not what its event saw (contract 7.2). Reads only; says the first bad event and what kind of damage it is.
+row that is not what its event saw or is not visible when the log says it is (contract 7.2). Reads only; says the first
+bad event and what kind of damage it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from arr_sql.core.canonical import sha256_text
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import SCOPE_COLUMNS
-from arr_sql.core.row_hashes import chunks_hash, source_version_hash
+from arr_sql.core.row_hashes import chunk_entry, chunks_hash, source_version_hash
 from arr_sql.core.statements import load
+from arr_sql.index.vector_index import embed_text
 from arr_sql.memory.audit_log import GENESIS, event_hash
 from arr_sql.memory.research_store import memory_hash
 from arr_sql.memory.retrieval_log import read_evidence, record_hash
+
+LATEST = (1 << 63) - 1
+Key = tuple[str, "int | None", str, "int | None"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,8 @@ class VerifyReport:
 def verify_audit(connection: Connection) -> VerifyReport:
     """Check the whole file's chain and rows. Call inside a read transaction for one snapshot."""
     damages: list[Damage] = []
-    vouched: dict[tuple[str, int | None, str, int | None], tuple[int, str]] = {}
+    vouched: dict[Key, tuple[int, str]] = {}
+    removals: dict[str, int] = {}
     events, previous, expected = 0, GENESIS, 1
     for row in connection.execute(load("read_audit_chain")):
         events += 1
@@ -56,8 +62,10 @@ def verify_audit(connection: Connection) -> VerifyReport:
         key = (row["subject_kind"], row["scope_id"], row["subject_id"], _version_of(row))
         if row["subject_hash"]:
             vouched[key] = (row["seq"], row["subject_hash"])
+        if row["kind"] == "source_removed":
+            removals[row["subject_id"]] = row["revision"]
     rows = 0
-    for key, found, problem in _rows(connection):
+    for key, found, problem in _rows(connection, removals):
         rows += 1
         entry = vouched.pop(key, None)
         subject = f"{key[0]} {key[2]}"
@@ -87,22 +95,53 @@ def _version_of(row: Any) -> int | None:
     return row["revision"] if row["subject_kind"] == "memory" else None
 
 
-def _rows(connection: Connection) -> Iterator[tuple[tuple[str, int | None, str, int | None], str, str]]:
-    """Every vouched row: its key, its hash as it is now, and what is wrong with what hangs on it ('' for nothing)."""
-    for row in connection.execute(load("read_source_versions")).fetchall():
-        values = {"source_id": row["source_id"], "revision": row["added_revision"]}
-        chunks = connection.execute(load("read_chunks_at_revision"), values).fetchall()
-        problem = ""
-        if chunks_hash([(c["chunk_id"], c["content_hash"], c["start_line"], c["end_line"]) for c in chunks]) != row["chunks_hash"]:
-            problem = "chunks_changed"
-        elif any(sha256_text(c["content"]) != c["content_hash"] for c in chunks):
-            problem = "text_changed"
+def _rows(connection: Connection, removals: Mapping[str, int]) -> Iterator[tuple[Key, str, str]]:
+    """Every vouched row: its key, its hash as it is now, and what is wrong with what hangs on it ('' for nothing).
+
+    ``removals`` are the revisions at which the log says that source versions were removed, by the version's id.
+    """
+    versions = connection.execute(load("read_source_versions")).fetchall()
+    retired = _retirements((row["id"], row["source_id"], row["added_revision"], removals.get(str(row["id"]))) for row in versions)
+    for row in versions:
+        problem = _chunk_problem(connection, row, row["added_revision"])
+        if not problem and row["retired_revision"] != retired[row["id"]]:
+            problem = "visibility_changed"
+        if not problem and row["retired_revision"] is None:
+            problem = _chunk_problem(connection, row, LATEST)
         yield ("source_version", row["scope_id"], str(row["id"]), None), source_version_hash(row), problem
-    for row in connection.execute(load("read_memory_versions")).fetchall():
+    memories = connection.execute(load("read_memory_versions")).fetchall()
+    retired = _retirements((row["id"], (row["scope_id"], row["memory_id"]), row["added_revision"], None) for row in memories)
+    for row in memories:
         problem = "" if sha256_text(row["content"]) == row["content_hash"] else "text_changed"
+        if not problem and row["retired_revision"] != retired[row["id"]]:
+            problem = "visibility_changed"
         yield ("memory", row["scope_id"], row["memory_id"], row["added_revision"]), memory_hash(row), problem
     for row in connection.execute(load("read_all_retrievals")).fetchall():
         evidence = read_evidence(connection, row["id"])
         found = record_hash(row, evidence)
         problem = "" if found == row["record_hash"] else "row_changed"
         yield ("retrieval", row["scope_id"], row["retrieval_id"], None), found, problem
+
+
+def _retirements(rows: Iterable[tuple[int, Hashable, int, int | None]]) -> dict[int, int | None]:
+    """Of each version (id, what it is a version of, added at, removed at) the revision at which it must have been
+    retired: where the next version begins, else where it was removed, else None."""
+    found: dict[int, int | None] = {}
+    last: dict[Hashable, int] = {}
+    for row_id, subject, added, removed in rows:
+        if subject in last:
+            found[last[subject]] = added
+        found[row_id], last[subject] = removed, row_id
+    return found
+
+
+def _chunk_problem(connection: Connection, version: Any, revision: int) -> str:
+    """Are the chunks that the version's source has at ``revision`` those that the version lists, text by text?"""
+    values = {"source_id": version["source_id"], "revision": revision}
+    chunks = connection.execute(load("read_chunks_at_revision"), values).fetchall()
+    if chunks_hash([chunk_entry(chunk) for chunk in chunks]) != version["chunks_hash"]:
+        return "chunks_changed"
+    texts = ((embed_text(chunk["heading"], chunk["content"]), chunk["content"], chunk) for chunk in chunks)
+    if any((sha256_text(whole), sha256_text(text)) != (c["embed_hash"], c["content_hash"]) for whole, text, c in texts):
+        return "text_changed"
+    return ""

@@ -60,6 +60,13 @@ def make_memory(scope: ScopeKey, now: datetime, **values: Any) -> ResearchMemory
         values["conflict_key"] = values["conflict_key"].strip() or None
     values.setdefault("memory_id", f"m{sha256_json([values['title'], values['content'], to_text(now)])[:12]}")
     _require_applicability(values.get("applicability", {}))
+    for name in ("applicability", "metadata"):
+        try:
+            canonical_json(values.get(name, {}))
+        except (TypeError, ValueError):
+            raise InputError(f"The memory's {name} is wrong: it must be JSON, without NaN or infinity.") from None
+    values["related_memory_ids"] = tuple(dict.fromkeys(values.get("related_memory_ids", ())))
+    values.setdefault("kind", "knowledge")
     moment = to_text(now)
     try:
         return ResearchMemory(scope=scope, status="candidate", created_at=moment, updated_at=moment, revision=0, **values)
@@ -103,7 +110,7 @@ def set_status(
         raise InputError(f"There is no memory '{memory_id}' in this scope. See `arr memory list`.")
     require_transition(memory_id, old["status"], status)
     if not actor.strip():
-        raise InputError("A change of status names a person. Give --actor, or set ARR_ACTOR.")
+        raise InputError("A change of status names a person. Set ARR_ACTOR to your name.")
     if status == "published":
         _require_publishable(old, reason, now)
     scope_row = advance(connection, ensure_scope(connection, scope, actor, now), is_content=True)
@@ -122,10 +129,10 @@ def set_status(
 def _require_publishable(row: Any, reason: str, now: datetime) -> None:
     if not json.loads(row["source_refs"]) and not reason.strip():
         raise StateError(
-            f"Memory '{row['memory_id']}' names no source. Add one with `arr memory add --source`, or give --reason for having none."
+            f"Memory '{row['memory_id']}' names no source. Give --reason for having none, or add it anew with --source."
         )
     if row["expires_at"] is not None and row["expires_at"] <= to_text(now):
-        raise StateError(f"Memory '{row['memory_id']}' expired at {row['expires_at']}. Give it a new expiry first.")
+        raise StateError(f"Memory '{row['memory_id']}' expired at {row['expires_at']}. Add it anew with a later --expires.")
     _require_no_secret(row["title"], row["content"])
 
 

@@ -302,16 +302,31 @@ def _trace(
 
 
 def _outcome(query: str, account: _Account, limits: Limits, freshness: Callable[[Hit], Freshness]) -> RunOutcome:
-    fused = fuse(account.lists)
-    for name, count in sorted(Counter(fused.conflicts).items()):
+    ordered, conflicts = _ordered(query, account.lists)
+    for name, count in sorted(Counter(conflicts).items()):
         account.rejections.append(Rejection(code=ReasonCode.CONFLICTING_ITEM, tool_name=name, count=count))
-    best = rerank(query, fused.items, account.lists)[: limits.k]
-    evidence = tuple(_evidence(item, freshness) for item in best)
+    evidence = tuple(_evidence(item, freshness) for item in ordered[: limits.k])
     complete = all(trace.state in ("ok", "empty") for trace in account.traces)
     state: RunState = "found" if evidence else ("nothing_found" if complete else "incomplete")
     return RunOutcome(
         evidence, tuple(account.traces), tuple(account.rejections), tuple(account.degradations), account.is_partial, state
     )
+
+
+def _ordered(query: str, lists: Sequence[RankedList]) -> tuple[list[Reranked], tuple[str, ...]]:
+    """All that was found in its final order, and the channels whose items contradicted others.
+
+    Lists that a large k made longer are fused and reranked as far as a small k would have fetched them, and the rest
+    follows: so what k = 10 gives is the beginning of what k = 1,000 gives.
+    """
+    first = [replace(ranked, hits=ranked.hits[:DEPTH]) for ranked in lists]
+    near = fuse(first)
+    best = rerank(query, near.items, first)
+    if all(len(ranked.hits) <= DEPTH for ranked in lists):
+        return best, near.conflicts
+    everything, known = fuse(lists), {reranked.item.hit.chunk_id for reranked in best}
+    rest = [Reranked(item, None, "") for item in everything.items if item.hit.chunk_id not in known]
+    return best + rest, everything.conflicts
 
 
 def _evidence(reranked: Reranked, freshness: Callable[[Hit], Freshness]) -> EvidenceChunk:

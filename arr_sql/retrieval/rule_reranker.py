@@ -1,8 +1,13 @@
-"""The rule reranker: order the first fused candidates by bounded, named parts whose sum is the score. Pure.
+"""The rule reranker: order candidates by bounded, named parts whose sum is the score. Pure.
 
-The channels' own scores carry more than their ranks (docs/evaluation.md), so each channel's scores are brought to 0..1
-over its own list and weighed together with agreement, exact phrase and identifier matches, query coverage and heading
-matches. At most 20 candidates are reranked; the rest follow in fused order, and nothing is dropped or added.
+The channels' scores carry more than their ranks, so each list's scores are brought to 0..1 (min-max) and weighed
+together; small parts for an exact phrase, an identifier, words in the heading, query coverage and the fused score break
+what they leave close. A lexical list whose best hits hold little of the query proposes and does not outvote: it counts
+in proportion. docs/search.md has the measurements.
+
+The 20 candidates are those with the best channel parts, not the first 20 of the fused order: an item that one channel
+alone found at rank 1 stands there behind every item that two channels found anywhere in their first hundred. The rest
+follow in fused order; nothing is dropped or added.
 """
 
 from __future__ import annotations
@@ -13,22 +18,26 @@ from dataclasses import dataclass
 from arr_sql.core.analysis import analyse, fold, identifiers, phrase_in, query_terms
 from arr_sql.core.canonical import significant
 from arr_sql.core.router_models import MAX_RERANKED
+from arr_sql.retrieval.catalog import Hit
 from arr_sql.retrieval.hybrid_retriever import Fused, RankedList
 
 RERANKER_VERSION = "1"
+LEXICAL = frozenset({"bm25", "research-memory", "grep"})
+FULL_CONFIDENCE = 0.4
+"""A lexical list whose best hits hold this share of the query (by weight) counts in full."""
 
 
 @dataclass(frozen=True)
 class RerankWeights:
     """What each part may add at most."""
 
-    bm25: float = 0.45
-    vector: float = 0.45
-    memory: float = 0.45
+    bm25: float = 0.50
+    vector: float = 0.50
+    memory: float = 0.50
     grep: float = 0.10
-    fused: float = 0.10
-    coverage: float = 0.05
-    heading: float = 0.05
+    fused: float = 0.01
+    coverage: float = 0.01
+    heading: float = 0.02
     phrase: float = 0.10
     identifier: float = 0.10
 
@@ -50,14 +59,20 @@ def rerank(
     query: str, items: Sequence[Fused], lists: Sequence[RankedList], weights: RerankWeights = RerankWeights(),
     limit: int = MAX_RERANKED,
 ) -> list[Reranked]:  # fmt: skip
-    """Reorder the first ``limit`` items. Ties: best channel rank, then id."""
-    spans = _spans(lists)
-    head, tail = list(items[:limit]), list(items[limit:])
-    wanted, names, folded = set(query_terms(query)), identifiers(query), fold(query).strip()
+    """Reorder the ``limit`` items with the best channel parts. Ties: best channel rank, then id."""
+    wanted, names, folded = query_terms(query), identifiers(query), fold(query).strip()
+    ranges = {(ranked.channel, ranked.query_index): _range(ranked, wanted) for ranked in lists if ranked.hits}
+    channel_parts = {item.hit.chunk_id: _channel_parts(item, ranges, weights) for item in items}
+
+    def place(item: Fused) -> tuple[float, int, str]:
+        return -significant(sum(channel_parts[item.hit.chunk_id].values())), item.best_rank, item.hit.chunk_id
+
+    head = sorted(items, key=place)[:limit]
+    chosen = {item.hit.chunk_id for item in head}
     top_fused = max((item.rrf_score or 0.0 for item in head), default=0.0)
     scored: list[Reranked] = []
     for item in head:
-        parts = _channel_parts(item, spans, weights)
+        parts = dict(channel_parts[item.hit.chunk_id])
         if top_fused:
             parts["fused"] = weights.fused * (item.rrf_score or 0.0) / top_fused
         parts |= _text_parts(item, wanted, names, folded, weights)
@@ -65,38 +80,54 @@ def rerank(
         reason = " ".join(f"{name}={value:.3f}" for name, value in parts.items() if value)
         scored.append(Reranked(item, score, reason))
     scored.sort(key=lambda r: (-(r.score or 0.0), r.item.best_rank, r.item.hit.chunk_id))
-    return scored + [Reranked(item, None, "") for item in tail]
+    return scored + [Reranked(item, None, "") for item in items if item.hit.chunk_id not in chosen]
 
 
-def _spans(lists: Sequence[RankedList]) -> dict[tuple[str, int], tuple[float, float]]:
-    """Lowest and highest score of each list."""
-    return {
-        (ranked.channel, ranked.query_index): (min(h.score for h in ranked.hits), max(h.score for h in ranked.hits))
-        for ranked in lists
-        if ranked.hits
-    }
+@dataclass(frozen=True)
+class _Range:
+    """Lowest and highest score of a list, and how far the list is trusted (0..1)."""
+
+    low: float
+    high: float
+    confidence: float
 
 
-def _channel_parts(
-    item: Fused, spans: Mapping[tuple[str, int], tuple[float, float]], weights: RerankWeights
-) -> dict[str, float]:
+def _range(ranked: RankedList, wanted: Mapping[str, float]) -> _Range:
+    scores = [hit.score for hit in ranked.hits]
+    confidence = 1.0
+    if ranked.channel in LEXICAL and wanted:
+        best = max(_coverage(hit, wanted) for hit in ranked.hits[:3])
+        confidence = min(1.0, best / FULL_CONFIDENCE)
+    return _Range(min(scores), max(scores), confidence)
+
+
+def _coverage(hit: Hit, wanted: Mapping[str, float]) -> float:
+    """The share of the query's terms, by weight, that a hit holds."""
+    held = set(analyse(f"{hit.heading}\n{hit.content}").terms)
+    return sum(weight for term, weight in wanted.items() if term in held) / sum(wanted.values())
+
+
+def _channel_parts(item: Fused, ranges: Mapping[tuple[str, int], _Range], weights: RerankWeights) -> dict[str, float]:
     """For each channel the best of its normalised scores (min-max over the list; a list of equal scores gives 1)."""
     parts: dict[str, float] = {}
     for rank in item.ranks:
-        low, high = spans[(rank.channel, rank.query_index)]
-        width = high / 2 - low / 2  # halves: the difference of two huge scores would be infinite
-        share = 1.0 if width <= 0 else (rank.score / 2 - low / 2) / width
-        value = weights.channel(rank.channel) * share
+        found = ranges[(rank.channel, rank.query_index)]
+        width = found.high / 2 - found.low / 2  # halves: the difference of two huge scores would be infinite
+        share = 1.0 if width <= 0 else (rank.score / 2 - found.low / 2) / width
+        value = weights.channel(rank.channel) * found.confidence * share
         parts[rank.channel] = max(parts.get(rank.channel, 0.0), value)
     return parts
 
 
-def _text_parts(item: Fused, wanted: set[str], names: list[str], folded: str, weights: RerankWeights) -> dict[str, float]:
+def _text_parts(
+    item: Fused, wanted: Mapping[str, float], names: list[str], folded: str, weights: RerankWeights
+) -> dict[str, float]:
     text = f"{item.hit.heading}\n{item.hit.content}"
     parts: dict[str, float] = {}
     if wanted:
-        parts["coverage"] = weights.coverage * len(wanted & set(analyse(text).terms)) / len(wanted)
-        parts["heading"] = weights.heading * len(wanted & set(analyse(item.hit.heading).terms)) / len(wanted)
+        in_heading = wanted.keys() & set(analyse(item.hit.heading).terms)
+        parts["coverage"] = weights.coverage * _coverage(item.hit, wanted)
+        parts["heading"] = weights.heading * len(in_heading) / len(wanted)
     if len(wanted) > 1 and folded and phrase_in(folded, text):
         parts["phrase"] = weights.phrase
     if names:

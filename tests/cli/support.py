@@ -70,7 +70,16 @@ def arr(*arguments: str, cwd: Path | None = None, stdin: bytes = b"") -> Ran:
 
 def environment(**values: str) -> dict[str, str]:
     """This process's environment without what changes Python's text streams, plus ``values``."""
-    dropped = ("PYTHONIOENCODING", "PYTHONUTF8", "PYTHONCOERCECLOCALE", "LC_ALL", "NO_COLOR", "FORCE_COLOR", "COLUMNS")
+    dropped = (
+        "PYTHONIOENCODING",
+        "PYTHONUTF8",
+        "PYTHONCOERCECLOCALE",
+        "PYTHONUNBUFFERED",
+        "LC_ALL",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "COLUMNS",
+    )
     kept = {name: value for name, value in os.environ.items() if name not in dropped}
     return {**kept, "OPENBLAS_NUM_THREADS": "1", **values}
 

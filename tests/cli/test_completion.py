@@ -24,7 +24,12 @@ def _shell(shell: str, code: str, cwd: Path) -> list[str]:
         pytest.skip(f"{shell} is not installed")
     path = f"{SCRIPT.parent}{os.pathsep}{os.environ.get('PATH', '')}"
     ran = subprocess.run(
-        [program, "-c", code], cwd=cwd, env=environment(PATH=path, HOME=str(cwd)), capture_output=True, text=True, timeout=60
+        [program, "-c", code],
+        cwd=cwd,
+        env=environment(PATH=path, HOME=str(cwd)),
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     return ran.stdout.split()
@@ -72,7 +77,11 @@ def test_zsh_loads_the_script(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_shell_protocol_answers(shell: str, tmp_path: Path) -> None:
     """What each script asks `arr` for is answered, also where that shell is not installed; nothing else is printed."""
-    variables = {"_ARR_COMPLETE": f"{shell}_complete", "COMP_WORDS": "arr se", "COMP_CWORD": "se" if shell == "fish" else "1"}
+    variables = {
+        "_ARR_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": "arr se",
+        "COMP_CWORD": "se" if shell == "fish" else "1",
+    }
     ran = process(cwd=tmp_path, env=variables)
     assert (ran.returncode, ran.stderr) == (0, b"")
     assert re.search(rb"\bsearch\b", ran.stdout)

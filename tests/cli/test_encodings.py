@@ -61,13 +61,17 @@ def words(shown: str) -> str:
     ],
     ids=str,
 )
-def test_text_to_a_pipe_and_a_file(setting: str, command: tuple[str, ...], code: int, folder: Path, tmp_path: Path) -> None:
+def test_text_to_a_pipe_and_a_file(
+    setting: str, command: tuple[str, ...], code: int, folder: Path, tmp_path: Path
+) -> None:
     """The exit code is the usual one, nothing of Python shows, and a pipe gets what a file gets."""
     values, encoding = SETTINGS[setting], ENCODING[setting]
     if command == ("search", "zebra"):
         target = tmp_path / "out.txt"
         with target.open("wb") as out:
-            done = subprocess.run([*ARR, *command], cwd=folder, env=environment(**values), stdout=out, stderr=subprocess.PIPE)
+            done = subprocess.run(
+                [*ARR, *command], cwd=folder, env=environment(**values), stdout=out, stderr=subprocess.PIPE
+            )
         assert done.returncode == code and done.stderr == b""
         assert words(encoding) in target.read_bytes().decode(encoding)
     ran = process(*command, cwd=folder, env=values)

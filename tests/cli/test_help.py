@@ -90,7 +90,9 @@ def test_help_is_printed_by_both_options(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "line"), EXAMPLES, ids=[line for _, line in EXAMPLES])
-def test_every_example_runs(name: str, line: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_example_runs(
+    name: str, line: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Copied from the help into a shell in a small project, an example exits with 0."""
     monkeypatch.setenv("ARR_MODEL_DIR", str(tmp_path / "models"))
     argv = shlex.split(line.partition(" >")[0])

@@ -52,14 +52,16 @@ def test_json_forms_have_every_field(project: Path) -> None:
     assert value["expires_at"] == "2125-01-02T02:04:05.000000Z"
     assert arr("memory", "show", "mine", "--json", cwd=project).json == value
     listed = arr("memory", "list", "--json", cwd=project).json
-    assert [item["memory_id"] for item in listed][0] == "mine" and len(listed) == 3
+    assert listed[0]["memory_id"] == "mine" and len(listed) == 3
     text = arr("memory", "show", "mine", cwd=project).out
     assert "kind: experiment" in text and text.endswith("\n\n数据 😀\n")
 
 
 def test_list_filters_by_status(project: Path) -> None:
     """--status keeps only that status, in both forms."""
-    assert [m["memory_id"] for m in arr("memory", "list", "--status", "candidate", "--json", cwd=project).json] == [MEMORY]
+    assert [m["memory_id"] for m in arr("memory", "list", "--status", "candidate", "--json", cwd=project).json] == [
+        MEMORY
+    ]
     text = arr("memory", "list", "--status", "published", cwd=project).out
     assert "m-kept" in text and MEMORY not in text
 
@@ -115,8 +117,36 @@ def test_publishing_without_a_source_needs_a_reason(project: Path) -> None:
 
 def test_a_memory_for_one_environment_is_found_only_there(project: Path) -> None:
     """--only-env limits a memory within its scope."""
-    arr("memory", "add", "--title", "quagga", "--content", "C", "--id", "there", "--only-env", "h800", "--source", "a", cwd=project)
-    arr("memory", "add", "--title", "quagga", "--content", "C", "--id", "here", "--only-env", "a100", "--source", "a", cwd=project)
+    arr(
+        "memory",
+        "add",
+        "--title",
+        "quagga",
+        "--content",
+        "C",
+        "--id",
+        "there",
+        "--only-env",
+        "h800",
+        "--source",
+        "a",
+        cwd=project,
+    )
+    arr(
+        "memory",
+        "add",
+        "--title",
+        "quagga",
+        "--content",
+        "C",
+        "--id",
+        "here",
+        "--only-env",
+        "a100",
+        "--source",
+        "a",
+        cwd=project,
+    )
     for memory_id in ("there", "here"):
         assert arr("memory", "publish", memory_id, cwd=project).code == 0
     assert found("quagga", project) == ["memory:here"]

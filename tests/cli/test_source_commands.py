@@ -26,7 +26,7 @@ def test_add_json_has_the_documented_keys(project: Path) -> None:
     ran = arr("add", "more", "--no-embed", "--json", cwd=project)
     assert (ran.code, ran.err) == (0, "")
     assert set(ran.json) == {"syncs", "vectors"} and ran.json["vectors"] is None
-    assert SYNC_KEYS <= set(ran.json["syncs"][0]) and ran.json["syncs"][0]["added"] == ["more/a.md"]
+    assert set(ran.json["syncs"][0]) >= SYNC_KEYS and ran.json["syncs"][0]["added"] == ["more/a.md"]
 
 
 def test_add_for_people_lists_files_and_what_was_left_out(project: Path) -> None:
@@ -69,7 +69,9 @@ def test_sync_before_add_says_so(project: Path) -> None:
 
 def test_withheld_lines_are_counted(project: Path) -> None:
     """A line that holds a credential is withheld and said, the rest of the file is found."""
-    (project / "notes/conf.md").write_text("alpha\naws_secret_access_key = wJalrXUtnFEMIK7MDENGbPxRfiCYzzzKEY1x\n", "utf-8")
+    (project / "notes/conf.md").write_text(
+        "alpha\naws_secret_access_key = wJalrXUtnFEMIK7MDENGbPxRfiCYzzzKEY1x\n", "utf-8"
+    )
     ran = arr("sync", "--no-embed", cwd=project)
     assert "Withheld: 1 lines that hold credentials." in ran.out
     assert "wJalr" not in arr("search", "alpha", "--full", "--json", cwd=project).out

@@ -99,7 +99,14 @@ def test_db_names_another_file(project: Path, tmp_path: Path) -> None:
 
 def test_outside_a_project_the_next_step_is_init(tmp_path: Path) -> None:
     """Every command that needs a project says where it looked and names `arr init`."""
-    for command in (("search", "x"), ("status",), ("add", "."), ("memory", "list"), ("audit", "verify"), ("db", "check")):
+    for command in (
+        ("search", "x"),
+        ("status",),
+        ("add", "."),
+        ("memory", "list"),
+        ("audit", "verify"),
+        ("db", "check"),
+    ):
         ran = arr(*command, cwd=tmp_path)
         assert ran.code == 1 and f"No arr.toml in '{tmp_path}' or above. Run `arr init`" in ran.err, ran
 

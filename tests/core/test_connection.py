@@ -172,7 +172,7 @@ def test_extension_loading_is_off_again(path: Path, opened: object) -> None:
     """After sqlite-vec was loaded, neither SQL nor a second call can load an extension (store-02)."""
     connection = opened(path)  # type: ignore[operator]
     try:
-        with pytest.raises(sqlite3.DatabaseError, match="not authorized|no such function"):
+        with pytest.raises(sqlite3.DatabaseError, match=r"not authorized|no such function"):
             connection.execute("SELECT load_extension('vec0')")
         if hasattr(connection, "load_extension"):
             with pytest.raises(sqlite3.DatabaseError, match="not authorized"):
@@ -328,7 +328,7 @@ def test_each_error_of_the_driver_has_its_own(text: str, kind: type[ArrError]) -
 
 def test_errors_of_our_own_pass_through() -> None:
     """What is already one of this package's errors is not wrapped again."""
-    with pytest.raises(InputError, match="^mine$"), store_errors(Path("lab.db")):
+    with pytest.raises(InputError, match=r"^mine$"), store_errors(Path("lab.db")):
         raise InputError("mine")
 
 

@@ -15,7 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arr_sql.core.connection import APPLICATION_ID, Connection, open_reader, open_writer, sqlite3
-from arr_sql.core.migrations import all_migrations, migrate, require_current, schema_text, schema_version, split_statements
+from arr_sql.core.migrations import (
+    all_migrations,
+    migrate,
+    require_current,
+    schema_text,
+    schema_version,
+    split_statements,
+)
 from arr_sql.database import ResearchDatabase
 from arr_sql.errors import (
     ArrError,
@@ -92,7 +99,7 @@ def test_schema_sql_makes_the_same_file(migrated: tuple[Connection, Path]) -> No
 
 def test_every_table_is_strict_and_says_what_it_is_for(migrated: tuple[Connection, Path]) -> None:
     """Each content table is STRICT and each table and view carries a comment inside its own definition."""
-    rows = [row for row in migrated[0].execute("SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view')")]
+    rows = migrated[0].execute("SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
     rows = [row for row in rows if row["sql"] and not row["name"].startswith(("sqlite_", "_sqlite"))]
     assert len(rows) > 15
     loose = [row["name"] for row in rows if row["type"] == "table" and "STRICT" not in row["sql"].rpartition(")")[2]]
@@ -147,7 +154,7 @@ def test_an_older_file_is_named_out_of_date_and_can_be_brought_up(tmp_path: Path
     path = tmp_path / "old.db"
     open_writer(path, create=True).close()
     reader = open_reader(path)
-    with pytest.raises(SchemaOutOfDate, match="is at schema 0, .* needs 5. Run `arr db migrate`"):
+    with pytest.raises(SchemaOutOfDate, match=r"is at schema 0, .* needs 5. Run `arr db migrate`"):
         require_current(reader, path)
     reader.close()
     connection = open_writer(path)
@@ -236,11 +243,11 @@ def test_what_is_not_ours_is_refused_and_untouched(tmp_path: Path, make: object)
     path = tmp_path / "other.db"
     make(path)  # type: ignore[operator]
     before = sha256(path)
-    with pytest.raises(NotAnArrDatabase, match="other.db"):
+    with pytest.raises(NotAnArrDatabase, match=r"other.db"):
         ResearchDatabase.create(path, SCOPE)
-    with pytest.raises(NotAnArrDatabase, match="other.db"):
+    with pytest.raises(NotAnArrDatabase, match=r"other.db"):
         ResearchDatabase(path, SCOPE)
-    with pytest.raises(NotAnArrDatabase, match="other.db"):
+    with pytest.raises(NotAnArrDatabase, match=r"other.db"):
         check_store(path)
     assert sha256(path) == before
     assert sorted(item.name for item in tmp_path.iterdir()) == ["other.db"]

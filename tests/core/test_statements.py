@@ -59,11 +59,13 @@ UNIQUE_ENDS = {
     "chunk_id", "experiment_environment", "fingerprint", "id", "key", "memory_id", "name", "path_in_root", "rank",
     "scope_seq", "seq", "value", "rowid",
 }  # fmt: skip
-KEYWORDS = (
-    "ALL AND AS ASC BEGIN BETWEEN BY CASE COLLATE CONFLICT CREATE CROSS DEFAULT DELETE DESC DISTINCT DO DROP ELSE END "
-    "ESCAPE EXCEPT EXISTS FROM GLOB GROUP HAVING IF IN INSERT INTO IS JOIN LEFT LIKE LIMIT MATERIALIZED NOT NOTHING NULL ON "
-    "OR ORDER OVER PARTITION SELECT SET TABLE THEN UNION UPDATE USING VALUES VIRTUAL WHEN WHERE WITH"
-).split()
+KEYWORDS = {
+    "ALL", "AND", "AS", "ASC", "BEGIN", "BETWEEN", "BY", "CASE", "COLLATE", "CONFLICT", "CREATE", "CROSS", "DEFAULT",
+    "DELETE", "DESC", "DISTINCT", "DO", "DROP", "ELSE", "END", "ESCAPE", "EXCEPT", "EXISTS", "FROM", "GLOB", "GROUP",
+    "HAVING", "IF", "IN", "INSERT", "INTO", "IS", "JOIN", "LEFT", "LIKE", "LIMIT", "MATERIALIZED", "NOT", "NOTHING",
+    "NULL", "ON", "OR", "ORDER", "OVER", "PARTITION", "SELECT", "SET", "TABLE", "THEN", "UNION", "UPDATE", "USING",
+    "VALUES", "VIRTUAL", "WHEN", "WHERE", "WITH",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

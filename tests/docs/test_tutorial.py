@@ -31,8 +31,8 @@ def test_tutorial(tmp_path: Path) -> None:
 def test_the_readme_shows_what_the_tutorial_prints() -> None:
     """The screen of `arr search` in the README is an output of the tutorial, so it is as true as that."""
     shown = [text for language, text in FENCE.findall((ROOT / "README.md").read_text("utf-8")) if language == "text"]
-    outputs = [block.output for block in blocks(PAGE.read_text("utf-8"))]
-    assert sum(text in outputs for text in shown) == 1
+    outputs = [block.output for block in blocks(PAGE.read_text("utf-8")) if block.output]
+    assert sum(any(matches(output, text) for output in outputs) for text in shown) == 1
 
 
 def test_matching_tells_texts_apart() -> None:

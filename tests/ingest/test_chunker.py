@@ -106,6 +106,38 @@ def test_pieces_with_gaps_are_not_joined() -> None:
     assert [item.locator for item in chunk(result)] == ["L1-1", "L5-5"]
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "locators"),
+    [
+        ("a.json", '{\n  "alpha": "' + "v" * 900 + '"\n}\n', ["1-3 alpha"]),
+        ("a.bib", "% one comment\n@misc{k1, title={" + "long " * 400 + "}}\n", ["1-2 k1"]),
+        ("a.bib", "@misc{k1, title={" + "long " * 400 + "}}\n% the end\n", ["1-2 k1"]),
+        ("a.md", "# A\n\n" + "word " * 250 + "\n\nAnd so on.\n", ["L1-5"]),
+        ("a.md", "# A\n\nshort\n\n# B\n\nbrief\n", ["L1-3", "L5-7"]),
+    ],
+    ids=["lone brace", "comment above", "comment below", "last words", "other headings"],
+)
+def test_tiny_pieces_go_with_a_neighbour(path: str, text: str, locators: list[str]) -> None:
+    """A few characters alone are near to every text; they join what they stand beside, never another heading."""
+    chunks = chunks_of(text, path)
+    check(text, chunks)
+    assert [item.locator for item in chunks] == locators
+
+
+def test_pages_and_cells_stay_apart() -> None:
+    """Pieces of two locators never share a chunk, however small, and the locator is what is shown."""
+    pieces = (Piece("a", 1, 1, "H", "text", "", "cell 1"), Piece("b", 2, 2, "H", "text", "", "cell 2"), Piece("c", 3, 3, "H", "code", "f", "cell 2"))
+    assert [(item.text, item.locator) for item in chunk(ReadResult(pieces))] == [("a", "cell 1"), ("b\nc", "cell 2 f")]
+
+
+def test_spans_of_extracted_text() -> None:
+    """Several pieces of one source line, as in HTML without line breaks, keep a span inside the file."""
+    pieces = tuple(Piece("word " * 300 + "\nmore", 1, 1) for _ in range(4))
+    chunks = chunk(ReadResult(pieces))
+    assert {(item.start_line, item.end_line) for item in chunks} == {(1, 1)}
+    assert sum(item.text.count("word") for item in chunks) == 1200
+
+
 def test_sizes_are_checked() -> None:
     """Impossible sizes are the caller's mistake."""
     with pytest.raises(ValueError):

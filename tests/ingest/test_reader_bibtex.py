@@ -41,7 +41,7 @@ def test_an_unclosed_entry_costs_only_itself() -> None:
         "@book{open, title={never closed,\n year=1999\n@book{next1,\n title={ok}\n}\n", "a.bib"
     )
     assert [piece.name for piece in result.pieces] == ["open", "next1"]
-    assert result.warnings == ("bibtex_unclosed: line 1",)
+    assert result.warnings == ("bibtex_unclosed: line 1: open",)
 
 
 def test_two_entries_on_one_line_share_a_piece() -> None:
@@ -57,6 +57,56 @@ def test_fields_are_joined_and_expanded() -> None:
     )
     assert entry.fields == {"publisher": "ACM Press, May", "note": "a @b{c} d"}
     assert (entry.type, entry.key) == ("book", "x")
+
+
+def test_broken_entries_are_named_and_the_rest_kept() -> None:
+    """Each slip is a warning with line and key; every entry keeps what is sound in it."""
+    text = """@article{good, title={Good One}, doi={10.1/x}}
+@article{ title = {No Key Here} }
+@article{comma, title = {First} author = {Ann Bee} year = 2001}
+@book{junk, title = {Junky}, ???, year = {1999}}
+@book{bare, title = , year = 2000}
+@article{good, title={Second With The Key}}
+@wrong{odd, title={Odd Type}}
+@misc{empty}
+@inbook{child, title={Child}, crossref={parent}}
+@inbook{orphan, title={Orphan}, crossref={nowhere}}
+@book{parent, title={Parent Book}, year=1990}
+@article{open, title={Never closed
+"""
+    result = BibtexReader().read(text, "a.bib")
+    assert result.warnings == (
+        "bibtex_broken: line 2: no cite key",
+        "bibtex_broken: line 3: comma: no comma before author",
+        "bibtex_broken: line 3: comma: no comma before year",
+        "bibtex_broken: line 4: junk: a part without a field name after title",
+        "bibtex_broken: line 5: bare: no value for title",
+        "bibtex_duplicate: line 6: good",
+        "bibtex_type: line 7: odd: unknown type wrong",
+        "bibtex_broken: line 8: empty: no fields",
+        "bibtex_crossref: line 10: orphan: no entry nowhere",
+        "bibtex_unclosed: line 12: open",
+    )
+    headings = [piece.heading for piece in result.pieces]
+    assert headings[1:4] == ["No Key Here", "First — Ann Bee — 2001", "Junky — 1999"]
+    assert headings[8] == "Child — Parent Book — 1990"
+    assert len(result.pieces) == 12
+
+
+def test_metadata_people_cite_by() -> None:
+    """A file of one entry has its fields; a library lists its references by key."""
+    one = """@article{vaswani2017, title={Attention {I}s All}, author={Vaswani, Ashish and J{\\"o}rg M},
+  year={2017}, journal={NeurIPS}, doi={https://doi.org/10.5555/ABC}, eprint={1706.03762v5}, archivePrefix={arXiv}}"""
+    expected = {
+        "title": "Attention Is All", "authors": ["Vaswani, Ashish", "Jörg M"], "year": 2017, "doi": "10.5555/abc",
+        "arxiv_id": "1706.03762", "venue": "NeurIPS",
+    }  # fmt: skip
+    assert BibtexReader().read(one, "a.bib").metadata == {"entries": 1, **expected}
+    both = BibtexReader().read(one + "\n@misc{b, note={arXiv:2101.00001}, date={2021-02-03}}", "a.bib").metadata
+    assert both == {
+        "entries": 2,
+        "references": [{"key": "vaswani2017", **expected}, {"key": "b", "year": 2021, "arxiv_id": "2101.00001"}],
+    }
 
 
 @pytest.mark.parametrize(

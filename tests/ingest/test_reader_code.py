@@ -7,7 +7,10 @@ import time
 import pytest
 
 from arr_sql.ingest.readers import reader_for
-from arr_sql.ingest.readers.code_names import name_in
+from arr_sql.ingest.readers.code_names import member_in, name_in
+
+from .reader_snippets import PAD as PADDING
+from .reader_snippets import SNIPPETS
 
 
 def names(path: str, text: str) -> list[str]:
@@ -47,7 +50,7 @@ PAD = "    // padding that makes the block long\n" * 40
         (
             "a.go",
             "package main\n\n// Run runs.\nfunc (p *Proxy) Run() error {\n}\n\ntype Conf struct {\n}\n",
-            ["", "Run", "Conf"],
+            ["", "Proxy.Run", "Conf"],
         ),
         (
             "a.rs",
@@ -73,6 +76,14 @@ def test_blocks_have_names(path: str, text: str, expected: list[str]) -> None:
     assert names(path, text) == expected
 
 
+@pytest.mark.parametrize("path", SNIPPETS)
+def test_a_table_of_languages(path: str) -> None:
+    """Functions, methods and types of JavaScript, TypeScript, C, C++, Java, Go, Rust, R, Julia, MATLAB and shell."""
+    text, expected = SNIPPETS[path]
+    text = text.replace("@@PAD@@", PADDING).replace("@@MPAD@@", "    % padding padding padding padding padding\n" * 30)
+    assert [name for name in names(path, text) if name] == expected
+
+
 @pytest.mark.parametrize(
     "line", ["if (x) {", "for (i = 0; i < n; i++) {", "return foo(x)", "switch (x) {", "} else {", "x = 1", "foo(bar);"]
 )
@@ -82,10 +93,12 @@ def test_statements_are_no_definitions(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["a " * 1000, "*" * 2000, "a" * 2000, "template<" * 200, "pub " * 500, "(" * 2000, "x::" * 600, "<" * 2000]
+    "line", ["    a(" + "{}" * 900, "    a" + "()" * 900, "    a(" + ")" * 900 + "{}" * 500, "f(" + "()" * 900, "a::" * 600 + "(", "a " * 1000, "*" * 2000, "a" * 2000, "template<" * 200, "pub " * 500, "(" * 2000, "x::" * 600, "<" * 2000]
 )
 def test_names_are_found_in_linear_time(line: str) -> None:
     """No pattern backtracks: the worst line takes milliseconds."""
     start = time.perf_counter()
-    name_in(line)
+    for language in ("", "julia", "go", "r", "latex"):
+        name_in(line, language)
+    member_in(line)
     assert time.perf_counter() - start < 0.5

@@ -43,7 +43,12 @@ from arr_sql.ingest.readers import (
         (".gitignore", "config"),
         ("C:\\x\\a.py", "python"),
         ("app.log.2024-01-01", "text"),
-        ("a.tex", "text"),
+        ("a.tex", "latex"),
+        ("a.sty", "code"),
+        ("a.ris", "ris"),
+        ("a.htm", "html"),
+        ("a.ipynb", "notebook"),
+        ("paper.PDF", "pdf"),
         ("a.rst", "text"),
     ],
 )
@@ -53,7 +58,7 @@ def test_readers_by_name(path: str, name: str) -> None:
     assert reader is not None and reader.name == name
 
 
-@pytest.mark.parametrize("path", ["a.xyz", "a.pdf", "a.log.gz", "noext", "a.", ".md", "a.png", "md", ""])
+@pytest.mark.parametrize("path", ["a.xyz", "a.docx", "a.log.gz", "noext", "a.", ".md", "a.png", "md", ""])
 def test_unknown_formats_have_no_reader(path: str) -> None:
     """The caller counts them as ``unknown_format``."""
     assert reader_for(path) is None

@@ -15,6 +15,7 @@ from arr_sql.policy.admission import Policy, ToolFacts, admit
 from arr_sql.retrieval.catalog import UNSAFE_WORDS, Catalog, ChannelAnswer, has_unsafe_word
 
 GOOD = ToolFacts("bm25", "local", True)
+DEFAULT = Policy()
 
 
 def plan_of(*rounds: list[str]) -> QueryPlan:
@@ -27,7 +28,7 @@ def plan_of(*rounds: list[str]) -> QueryPlan:
     )
 
 
-def codes(plan: QueryPlan, tools: dict[str, ToolFacts], policy: Policy = Policy()) -> list[ReasonCode | None]:
+def codes(plan: QueryPlan, tools: dict[str, ToolFacts], policy: Policy = DEFAULT) -> list[ReasonCode | None]:
     """The verdicts' codes."""
     return [verdict.code for verdict in admit(plan, "question", tools, policy)]
 
@@ -86,7 +87,7 @@ def test_unsafe_words_inside_other_words_are_not_words(name: str) -> None:
 
 def test_the_words_of_the_contract_are_the_unsafe_words() -> None:
     """Contract 10.2 lists six."""
-    assert UNSAFE_WORDS == {"remote", "websearch", "shell", "command", "write", "exec"}
+    assert {"remote", "websearch", "shell", "command", "write", "exec"} == UNSAFE_WORDS
 
 
 # --- Budget -------------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from tests.conftest import SCOPE, other_scopes
 from tests.retrieval.test_hybrid_retriever import make_hit
 
 QUERY = "canary-zqx router budget"
+DEFAULT = Policy()
 Answer = Callable[[str, ScopeKey, int, float], Any]
 
 
@@ -110,7 +111,7 @@ def rounds(*names: str) -> QueryPlan:
 
 
 def run_with(
-    channels: Sequence[Any], plan: QueryPlan | None = None, *, limits: Limits = Limits(), policy: Policy = Policy(),
+    channels: Sequence[Any], plan: QueryPlan | None = None, *, limits: Limits = Limits(), policy: Policy = DEFAULT,
     query: str = QUERY, **options: Any,
 ) -> RunOutcome:  # fmt: skip
     """Register the channels and run the plan (default: all side by side)."""
@@ -491,6 +492,31 @@ def test_k_bounds_the_evidence_and_not_the_search() -> None:
     outcome = run_with([Channel("one", ok(*(f"x{n:02}" for n in range(30))))], limits=Limits(k=4), query="anything")
     assert [item.chunk_id for item in outcome.evidence] == ["x00", "x01", "x02", "x03"]
     assert outcome.traces[0].eligible_count == 30
+
+
+def test_k_cuts_after_reranking() -> None:
+    """The item that reranking puts first is what k = 1 gives, though its channel had it second."""
+    hits = (make_hit("a", 1, 9.0), make_hit("b", 2, 8.99, content=f"# {QUERY}"), make_hit("z", 3, 0.0))
+    channel = Channel("bm25", ChannelAnswer("ok", hits, 3))
+    assert [item.chunk_id for item in run_with([channel], limits=Limits(k=1)).evidence] == ["b"]
+    assert [item.chunk_id for item in run_with([channel]).evidence] == ["b", "a", "z"]
+
+
+def test_a_large_k_begins_with_what_a_small_k_gives() -> None:
+    """Field report rank-01: fetching 300 a channel instead of 100 changes neither order nor scores of the first hundred."""
+    names = [f"x{number:03}" for number in range(300)]
+    there, back = ok(*names), ok(*reversed(names))
+
+    def answer(whole: ChannelAnswer) -> Answer:
+        return lambda query, scope, k, deadline: replace(whole, hits=whole.hits[:k])
+
+    def found(k: int) -> tuple[Any, ...]:
+        channels = [Channel("bm25", answer(there)), Channel("vector", answer(back))]
+        return run_with(channels, limits=Limits(k=k, depth=max(100, k)), query="text of x007").evidence
+
+    assert found(10) == found(100)[:10]
+    assert found(100) == found(300)[:100]
+    assert sorted(item.chunk_id for item in found(300)) == names
 
 
 def test_freshness_is_asked_for_the_evidence_only() -> None:

@@ -173,7 +173,7 @@ def test_a_full_disk_undoes_the_batch_and_keeps_the_rest(small_disk: SmallDisk, 
     (tmp_path / "notes" / "b.md").write_text(big_text(200), "utf-8")
     before = rows_of(small_disk.path)
     small_disk.room = 20
-    with pytest.raises(StoreFull, match="The disk that holds .* is full. The last step was undone; free some space"):
+    with pytest.raises(StoreFull, match=r"The disk that holds .* is full. The last step was undone; free some space"):
         small_disk.add(tmp_path / "notes")
     after = rows_of(small_disk.path)
     assert after == before

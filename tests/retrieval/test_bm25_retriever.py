@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arr_sql.core.analysis import analyse, query_terms
-from arr_sql.core.connection import Connection, open_reader, open_writer, write_transaction
 from arr_sql.core.canonical import significant
+from arr_sql.core.connection import Connection, open_reader, open_writer, write_transaction
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.router_models import ReasonCode
 from arr_sql.database import ResearchDatabase

@@ -78,6 +78,15 @@ def test_a_line_of_a_changed_file_is_itself(make_database: MakeDatabase, docs: P
     assert only(grep(database, "lr_decay")).chunk_id.startswith("c")
 
 
+def test_an_untouched_line_of_a_changed_file_is_itself_too(make_database: MakeDatabase, docs: Path) -> None:
+    """The chunk's text may be out of date elsewhere, so the line answers for itself until the next sync."""
+    database = make_database(folder=docs)
+    database.add(docs)
+    (docs / "a.md").write_text(TEXT + "and one line more\n", encoding="utf-8")
+    hit = only(grep(database, "lr_decay"))
+    assert (hit.content, hit.locator, hit.chunk_id[0], hit.freshness) == ("lr_decay is 0.5 here", "L7", "g", "fresh")
+
+
 def test_a_file_that_was_not_taken_in_is_searched(make_database: MakeDatabase, docs: Path) -> None:
     """New since the last sync, or of a kind that no reader reads."""
     database = make_database(folder=docs)

@@ -6,6 +6,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -76,9 +77,11 @@ def retriever(reader: Connection, embedder: Any) -> VectorRetriever:
     return VectorRetriever(reader, lambda: vectors, lambda: vectors is not None)
 
 
-def asked(
-    path: Path, query: str, scope: ScopeKey = SCOPE, k: int = 10, embedder: Any = FakeEmbedder()
-) -> ChannelAnswer:
+INSTALLED = FakeEmbedder()
+"""The model that made the vectors."""
+
+
+def asked(path: Path, query: str, scope: ScopeKey = SCOPE, k: int = 10, embedder: Any = INSTALLED) -> ChannelAnswer:
     """The channel's answer over a connection of its own."""
     reader = open_reader(path)
     try:
@@ -141,6 +144,25 @@ def test_the_stand_in_gives_the_same_answer(
         pytest.skip("sqlite-vec can't be loaded here: both answers would be the stand-in's")
     assert without_sqlite_vec(monkeypatch, lambda: loaded_version(path)) is None
     assert without_sqlite_vec(monkeypatch, lambda: asked(path, query, k=k)) == asked(path, query, k=k)
+
+
+def test_rounding_in_32_bits_decides_nothing(
+    make_database: MakeDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty vectors of the same components in another order are equally near: their ids decide, at every k."""
+    random = Random(1)
+    values = [random.uniform(-1.0, 1.0) for _ in range(64)]
+    length = math.sqrt(math.fsum(value * value for value in values))
+    table = {f"w{n}": [value / length for value in random.sample(values, 64)] for n in range(40)}
+    model = TableEmbedder({**table, "asked": [0.125] * 64}, rest=[0.125] * 64)
+    database = make_database(folder=tmp_path / "docs", embedder=lambda: model)
+    fill(database, tmp_path / "docs", {f"{name}.txt": name for name in table})
+    database.embed()
+    answer = asked(database.path, "asked", k=40, embedder=model)
+    found = [hit.chunk_id for hit in answer.hits]
+    assert found == sorted(found) and len(found) == 40
+    assert [hit.chunk_id for hit in asked(database.path, "asked", k=10, embedder=model).hits] == found[:10]
+    assert without_sqlite_vec(monkeypatch, lambda: asked(database.path, "asked", k=40, embedder=model)) == answer
 
 
 components = st.lists(st.integers(-3, 3), min_size=3, max_size=3).filter(any)
@@ -245,8 +267,10 @@ def test_changing_the_model_deletes_nothing(embedded: ResearchDatabase, make_dat
     summary = changed.embed(rebuild=True)
     assert (summary.embedded + summary.reused, summary.missing, summary.retired_models) == (7, 0, True)
     assert asked(embedded.path, "router").code is ReasonCode.MODEL_CHANGED
-    new = asked(embedded.path, "router", embedder=FakeEmbedder("fake-b"))
+    new = asked(embedded.path, "router design", embedder=FakeEmbedder("fake-b"))
     assert (new.state, len(new.hits)) == ("ok", 7)
+    # No value of the old model was taken for the new one's: a text is nearest to itself.
+    assert sorted((hit.source_ref, round(hit.score, 6)) for hit in new.hits[:2]) == [("b.txt", 1.0), ("e.txt", 1.0)]
 
 
 def test_without_a_model_the_channel_says_so(embedded: ResearchDatabase) -> None:
@@ -296,7 +320,9 @@ def test_embedding_that_was_stopped_goes_on_where_it_was(make_database: MakeData
     assert (going_on.embed().embedded, sum(len(texts) for texts in model.calls)) == (0, 36 + 3 + 3)
 
 
-def test_a_value_is_reused_by_another_scope_and_a_row_is_not(embedded: ResearchDatabase, make_database: MakeDatabase, tmp_path: Path) -> None:
+def test_a_value_is_reused_by_another_scope_and_a_row_is_not(
+    embedded: ResearchDatabase, make_database: MakeDatabase, tmp_path: Path
+) -> None:
     """Contract 8.4: the neighbour with the same texts has no vectors until it embeds, and then computes none."""
     scope, model = other_scopes()[3], FakeEmbedder()
     neighbour = make_database(scope=scope, folder=tmp_path / "theirs", embedder=lambda: model)

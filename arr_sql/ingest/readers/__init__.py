@@ -11,19 +11,27 @@ import re
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
-from .base import BytesReader, Piece, Reader, ReadResult, TextReader
+from .base import (
+    UNREADABLE, UNREADABLE_CODES, BytesReader, PasswordReader, Piece, Reader, ReadResult, TextReader, Unreadable,
+)  # fmt: skip
 from .bibtex import BibtexReader
 from .code import CodeReader
 from .config import ConfigReader
+from .html import HtmlReader
+from .latex import LatexReader
 from .markdown import MarkdownReader
+from .notebook import NotebookReader
+from .pdf_reader import PdfReader
 from .python_code import PythonReader
+from .ris import RisReader
 from .table import TableReader
 from .text import PlainTextReader
 
 ENTRY_POINT_GROUP = "arr_sql.readers"
 
-_BUILT_IN: tuple[TextReader, ...] = (
-    MarkdownReader(), PythonReader(), BibtexReader(), TableReader(), ConfigReader(), CodeReader(), PlainTextReader(),
+_BUILT_IN: tuple[Reader, ...] = (
+    MarkdownReader(), NotebookReader(), PdfReader(), HtmlReader(), LatexReader(), BibtexReader(), RisReader(), TableReader(),
+    PythonReader(), ConfigReader(), CodeReader(), PlainTextReader(),
 )  # fmt: skip
 READER_SUFFIXES: frozenset[str] = frozenset().union(*(reader.suffixes for reader in _BUILT_IN))
 
@@ -32,7 +40,8 @@ _BY_SUFFIX: dict[str, Reader] = {}
 _BY_NAME: dict[str, Reader] = {}
 for _reader in reversed(_BUILT_IN):  # the first in the list wins a suffix that two could read
     _BY_SUFFIX.update(dict.fromkeys(_reader.suffixes, _reader))
-    _BY_NAME.update(dict.fromkeys(_reader.file_names, _reader))
+    if isinstance(_reader, TextReader):
+        _BY_NAME.update(dict.fromkeys(_reader.file_names, _reader))
 
 
 def reader_for(path: str) -> Reader | None:
@@ -88,10 +97,14 @@ def _load_plugins() -> tuple[dict[str, Reader], tuple[str, ...]]:
 __all__ = [
     "ENTRY_POINT_GROUP",
     "READER_SUFFIXES",
+    "UNREADABLE",
+    "UNREADABLE_CODES",
     "BytesReader",
+    "PasswordReader",
     "Piece",
     "ReadResult",
     "Reader",
+    "Unreadable",
     "load_entry_points",
     "reader_for",
     "reader_warnings",

@@ -10,7 +10,7 @@ Lines are separated by ``\\n`` only, as ``grep -n`` counts them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -31,7 +31,8 @@ class Piece:
     """A run of whole lines, from ``start_line`` to ``end_line`` inclusive, counted from 1.
 
     ``heading`` is a path (``A > B``) or a qualified name and is searched with more weight than ``text``; ``name`` is
-    what a person would call the piece (``Trainer.step``, a cite key) and is shown in the locator.
+    what a person would call the piece (``Trainer.step``, a cite key) and is shown in the locator. ``locator`` replaces
+    the line numbers in what people are shown (``p.4``, ``cell 7``); pieces of two locators never share a chunk.
     """
 
     text: str
@@ -40,6 +41,7 @@ class Piece:
     heading: str = ""
     kind: str = "text"
     name: str = ""
+    locator: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,32 @@ class ReadResult:
     language: str = ""
     metadata: Mapping[str, JSON] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+
+# Why a file gives no pieces, and what a person can do about it. The closed set that readers may answer with.
+UNREADABLE: Mapping[str, str] = {
+    "empty": "The file has no bytes, and an empty file of this format is a failed download or a broken save.",
+    "encrypted": "The PDF needs a password and none was given, or none of those given opens it.",
+    "malformed": "The file is cut off or damaged, or is not of the format its name says.",
+    "needs_extra_pdf": "Reading PDF needs the extra `pdf`: `pip install 'arr-sql[pdf]'`, then `arr sync`.",
+    "no_text_layer": "No page holds text, only images (a scan). Run OCR over it first, for example with ocrmypdf.",
+    "not_a_pdf": "The name says PDF and the content is something else, often the HTML page of a failed download.",
+    "reader_failed": "A reader raised or answered with something that is no result; a fault of that reader, not of the file.",
+    "too_complex": "Reading it exceeded a limit of time, memory, pages or text that is stated in docs/readers.md.",
+}
+UNREADABLE_CODES: tuple[str, ...] = tuple(UNREADABLE)
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A reader's refusal: ``code`` is one of :data:`UNREADABLE_CODES`; ``detail`` says more and never quotes the file."""
+
+    code: str
+    detail: str = ""
+
+    def __post_init__(self) -> None:
+        if self.code not in UNREADABLE:
+            raise ValueError(f"Unreadable code {self.code!r} is not one of {', '.join(UNREADABLE_CODES)}")
 
 
 @runtime_checkable
@@ -69,10 +97,22 @@ class Reader(Protocol):
 
 @runtime_checkable
 class BytesReader(Reader, Protocol):
-    """Reads a format that is not text (PDF): ``reads_bytes`` is true and the file is not decoded first."""
+    """Reads a format that is not text (PDF): ``reads_bytes`` is true and the file is not decoded first.
 
-    def read_bytes(self, data: bytes, path: str) -> ReadResult:
-        """Cut ``data``. Line numbers then count the lines of the text that was extracted."""
+    Credentials are withheld from its pieces afterwards, by ``ingest.prepare``.
+    """
+
+    def read_bytes(self, data: bytes, path: str) -> ReadResult | Unreadable:
+        """Cut ``data``; never raises for any bytes. Line numbers count the lines of the text that was extracted."""
+        ...
+
+
+@runtime_checkable
+class PasswordReader(BytesReader, Protocol):
+    """A reader of files that may be encrypted. A reader holds no password unless it was made with one."""
+
+    def with_passwords(self, passwords: Sequence[str]) -> BytesReader:
+        """The same reader, which tries ``passwords`` in order where a file asks for one."""
         ...
 
 

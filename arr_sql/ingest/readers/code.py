@@ -23,7 +23,7 @@ LANGUAGES = {
     "cython": ".pyx .pxd", "protobuf": ".proto", "graphql": ".graphql .gql", "cmake": ".cmake", "make": ".mk",
     "assembly": ".s .asm", "stan": ".stan", "verilog": ".v .sv .vhd", "nix": ".nix", "terraform": ".tf .hcl",
     "groovy": ".groovy .gradle", "solidity": ".sol", "tcl": ".tcl", "vim": ".vim", "awk": ".awk", "sas": ".sas",
-    "stata": ".do .ado", "netlogo": ".nlogo", "snakemake": ".smk", "nextflow": ".nf",
+    "stata": ".do .ado", "latex": ".sty .cls .dtx", "netlogo": ".nlogo", "snakemake": ".smk", "nextflow": ".nf",
 }  # fmt: skip
 _BY_SUFFIX = {suffix: language for language, suffixes in LANGUAGES.items() for suffix in suffixes.split()}
 _BY_NAME = {
@@ -37,7 +37,7 @@ _CLOSER = re.compile(
     r"[})\]]|(?:end|END|fi|done|esac|else|elseif|elif|elsif|catch|except|finally|then)\b|#\s*(?:endif|else|elif)|\{\s*$"
 )
 _COMMENT = re.compile(
-    r"\s*(?://|#(?!\s*(?:define|if|else|endif|include|pragma))|--|%|;|/\*|\*|'''|@\w|\[\w|\"\"\"|template\s*<[^;{}]*>\s*$)"
+    r"\s*(?://|#(?!\s*(?:define|if|else|endif|include|pragma))|--|%|;|/\*|\*(?![\w\[]{1,80}\()|'''|@(?!interface\b)\w|\[\w|\"\"\"|template\s*<[^;{}]*>\s*$)"
 )
 _TYPE_ALONE = re.compile(r"[\w\s*&:<>,]{1,200}$")  # a C return type on its own line
 _LONG_BLOCK = 1200
@@ -47,6 +47,7 @@ class CodeReader(TextReader):
     """Any programming language, by layout and simple patterns."""
 
     name = "code"
+    version = "2"
     suffixes = frozenset(_BY_SUFFIX)
     file_names = frozenset(_BY_NAME)
 
@@ -72,7 +73,7 @@ def code_cuts(lines: list[str], language: str = "") -> list[Cut]:
         kind = ("class" if container else "function") if name else "code"
         cuts.append(Cut(start + 1, name, kind, name))
         if container and sum(map(len, lines[start:end])) > _LONG_BLOCK:
-            cuts.extend(_member_cuts(lines, body + 1, end, name))
+            cuts.extend(_member_cuts(lines, body + 1, end, name, language))
     return cuts
 
 
@@ -82,10 +83,10 @@ def _block_starts(lines: list[str], language: str) -> list[tuple[int, int]]:
     lead: int | None = None  # where the comments directly above begin
     # At the start of the file, after a blank line, after a closing bracket. A comment inside a block is no start.
     may_start = True
-    in_comment = False  # between /* and */
+    in_comment = ""  # what ends the comment that this line stands in
     for index, line in enumerate(lines):
         if in_comment:
-            in_comment = "*/" not in line
+            in_comment = "" if in_comment in line else in_comment
         elif not line.strip():
             lead, may_start = None, True
         elif line[0].isspace():
@@ -94,7 +95,9 @@ def _block_starts(lines: list[str], language: str) -> list[tuple[int, int]]:
             lead, may_start = None, True
         elif _COMMENT.match(line):
             lead = index if lead is None else lead
-            in_comment = line.startswith("/*") and "*/" not in line
+            in_comment = "*/" if line.startswith("/*") and "*/" not in line else ""
+            if language == "julia" and line.startswith('"""') and line.count('"""') == 1:
+                in_comment = '"""'  # a docstring stands above what it describes
         else:
             more = index > 0 and lines[index - 1].endswith(",")
             if not more and (may_start or name_in(line, language) is not None):
@@ -111,10 +114,12 @@ def _name_of(lines: list[str], start: int, end: int, language: str) -> tuple[str
     return found or ("", False)
 
 
-def _member_cuts(lines: list[str], start: int, end: int, container: str) -> list[Cut]:
+def _member_cuts(lines: list[str], start: int, end: int, container: str, language: str) -> list[Cut]:
     """Members of a class-like block: definitions at its smallest inner indentation."""
     depths = [len(line) - len(line.lstrip()) for line in lines[start:end] if line.strip() and line[0].isspace()]
     depth = min(depths, default=0)
+    if language == "matlab":  # methods stand inside a block of their own
+        depth = min((len(line) - len(line.lstrip()) for line in lines[start:end] if line.lstrip().startswith("function ")), default=depth)
     cuts: list[Cut] = []
     lead: int | None = None
     in_comment = False
@@ -130,7 +135,7 @@ def _member_cuts(lines: list[str], start: int, end: int, container: str) -> list
             lead = index if lead is None else lead
             in_comment = line.lstrip().startswith("/*") and "*/" not in line
         else:
-            member = member_in(line)
+            member = member_in(line, language)
             if member:
                 name = f"{container}.{member}"
                 cuts.append(Cut((index if lead is None else lead) + 1, name, "function", name))

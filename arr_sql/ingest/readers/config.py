@@ -1,14 +1,16 @@
 """Configuration: one piece per top-level key or section, by lines.
 
 YAML, TOML, JSON, INI and ``.env``-like files are never parsed, so a broken one reads as well as a sound one and no
-value is changed. Small neighbours share a chunk (see ``chunker``).
+value is changed. A long section of YAML or JSON is cut once more at its own keys, named ``services.web``. Small
+neighbours share a chunk (see ``chunker``).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from .base import Cut, ReadResult, TextReader, clip, cover, split_lines
+from .base import Cut, ReadResult, TextReader, clip, cover, join_heading, split_lines
 
 _SECTION = re.compile(r"\[{1,2}\s*(?P<name>[^\]\n]{1,160}?)\s*\]{1,2}\s*(?:[#;].*)?$")
 _YAML_KEY = re.compile(r"(?:- )?(?P<name>[^\s#:{}\[\],&*!|>%@`][^:\n]{0,120}?)\s*:(?:\s|$)")
@@ -19,6 +21,11 @@ _FILE_NAMES = (
     ".gitignore .gitattributes .gitmodules .dockerignore .editorconfig .flake8 .pylintrc .arrignore .prettierrc"
     " .babelrc .clang-format .clang-tidy pipfile codeowners"
 )
+_INNER_KEY = {
+    "yaml": re.compile(r"(?P<indent>[ \t]+)(?:- )?(?P<name>[^\s#:{}\[\],&*!|>%@`\"'-][^:\n]{0,120}?)\s*:(?:\s|$)"),
+    "json": _JSON_KEY,
+}
+_LONG_SECTION = 1200
 _LANGUAGES = {".yml": "yaml", ".yaml": "yaml", ".toml": "toml", ".json": "json", ".jsonc": "json", ".json5": "json"}
 
 
@@ -26,6 +33,7 @@ class ConfigReader(TextReader):
     """YAML, TOML, JSON, INI and their relatives."""
 
     name = "config"
+    version = "2"
     suffixes = frozenset({*_LANGUAGES, *_SUFFIXES.split()})
     file_names = frozenset(_FILE_NAMES.split())
 
@@ -33,7 +41,10 @@ class ConfigReader(TextReader):
         lines = split_lines(text)
         suffix = "." + path.lower().rpartition(".")[2]
         language = _LANGUAGES.get(suffix, "yaml" if suffix == ".cff" else "config")
-        return ReadResult(cover(lines, _cuts(lines, language), Cut(1, kind="config")), language=language)
+        cuts = _cuts(lines, language)
+        if language in _INNER_KEY:
+            cuts = list(_with_inner(lines, cuts, _INNER_KEY[language]))
+        return ReadResult(cover(lines, cuts, Cut(1, kind="config")), language=language)
 
 
 def _cuts(lines: list[str], language: str) -> list[Cut]:
@@ -60,6 +71,22 @@ def _cuts(lines: list[str], language: str) -> list[Cut]:
             cuts.append(Cut((index if lead is None else lead) + 1, name, "config", name))
         lead = None
     return cuts
+
+
+def _with_inner(lines: list[str], cuts: list[Cut], key: re.Pattern[str]) -> Iterator[Cut]:
+    """The cuts, and those at the keys one level below in each long section."""
+    for cut, end in zip(cuts, [*(cut.line - 1 for cut in cuts[1:]), len(lines)], strict=False):
+        yield cut
+        body = lines[cut.line : end]
+        if sum(map(len, body)) <= _LONG_SECTION:
+            continue
+        indent = None
+        for number, line in enumerate(body, cut.line + 1):
+            match = key.match(line[:300])
+            if match and (indent is None or match["indent"] == indent):
+                indent = match["indent"]
+                name = clip(match["name"].strip("\"'"))
+                yield Cut(number, join_heading(cut.heading, name), "config", clip(f"{cut.name}.{name}"))
 
 
 def _json_cuts(lines: list[str]) -> list[Cut]:

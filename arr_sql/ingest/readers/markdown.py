@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from .base import STUB_KIND, Cut, ReadResult, TextReader, clip, cover, join_heading, split_lines
+from .citation import CITATION_KEYS, citation, from_front_matter
 from .front_matter import read_front_matter
 from .text import paragraph_cuts
 
@@ -31,6 +32,7 @@ class MarkdownReader(TextReader):
     """Markdown, and R Markdown and MyST as far as they are Markdown."""
 
     name = "markdown"
+    version = "2"
     suffixes = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".rmd", ".qmd"})
 
     def __init__(self) -> None:
@@ -60,7 +62,10 @@ class MarkdownReader(TextReader):
         named = front.values.get("title")
         if isinstance(named, str) and named:
             title = clip(named)
-        return ReadResult(cover(lines, cuts), title, "markdown", front.values, tuple(warnings))
+        # The fixed keys replace a front matter's own spelling of them; what is no year or no name stays in the text.
+        own = {key: value for key, value in front.values.items() if key not in CITATION_KEYS}
+        metadata = own | from_front_matter(front.values) | citation(title=title)
+        return ReadResult(cover(lines, cuts), title, "markdown", metadata, tuple(warnings))
 
 
 @dataclass(frozen=True)

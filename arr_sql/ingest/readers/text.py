@@ -11,7 +11,7 @@ import re
 
 from .base import STUB_KIND, Cut, ReadResult, TextReader, cover, join_heading, split_lines
 
-_SUFFIXES = ".txt .text .log .out .err .rst .tex .org .adoc .asciidoc .srt .vtt"
+_SUFFIXES = ".txt .text .log .out .err .rst .org .adoc .asciidoc .srt .vtt"
 _FILE_NAMES = (
     "authors changelog changes citation contributing contributors copying copyright credits history install licence"
     " license maintainers news notice readme thanks todo version"
@@ -28,6 +28,7 @@ class PlainTextReader(TextReader):
     """Paragraphs, log groups and tracebacks; in ``.rst`` files underlined titles give the headings."""
 
     name = "text"
+    version = "2"
     suffixes = frozenset(_SUFFIXES.split())
     file_names = frozenset(_FILE_NAMES.split())
 

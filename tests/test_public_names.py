@@ -1,0 +1,27 @@
+"""The public surface of the package."""
+
+from __future__ import annotations
+
+import arr_sql
+
+
+def test_the_public_names_are_these() -> None:
+    """A name is added or taken away on purpose, with this list."""
+    assert sorted(arr_sql.__all__) == [
+        "ArrError", "Degradation", "EvidenceChunk", "InputError", "QueryPlan", "ReasonCode", "Rejection",
+        "ResearchDatabase", "ResearchMemory", "RouterResult", "ScopeKey", "StateError", "StoreError", "ToolCall",
+        "ToolTrace", "__version__", "connect",
+    ]  # fmt: skip
+
+
+def test_every_public_name_resolves_and_is_documented() -> None:
+    """Each can be imported and says what it is."""
+    for name in arr_sql.__all__:
+        value = getattr(arr_sql, name)
+        assert name == "__version__" or value.__doc__, name
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """As for any module."""
+    assert not hasattr(arr_sql, "no_such_name")
+    assert dir(arr_sql) == sorted(arr_sql.__all__)
