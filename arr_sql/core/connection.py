@@ -160,22 +160,24 @@ def _set_journal(connection: Connection, is_network: bool, timeout: float) -> No
 
 
 def _load_vec(connection: Connection) -> None:
-    if os.environ.get("ARR_SQLITE_VEC", "").lower() != "off" and hasattr(connection, "enable_load_extension"):
-        try:
-            # Importing the package would import NumPy, see core/driver.py; only the path of its library is needed.
-            package = importlib.util.find_spec("sqlite_vec")
-            if package is None or package.origin is None:
-                raise ImportError("sqlite_vec")
-            library = str(Path(package.origin).with_name("vec0"))
-            connection.enable_load_extension(True)
-            try:
-                connection.load_extension(library)
-                return
-            finally:
-                connection.enable_load_extension(False)
-        except (ImportError, sqlite3.OperationalError, AttributeError):
-            pass  # not installed, or built for another machine: vec_version() tells, and the stand-in answers
-    connection.create_function("vec_distance_L2", 2, _distance_l2, deterministic=True)
+    if not (hasattr(connection, "enable_load_extension") and _is_vec_loaded(connection)):
+        connection.create_function("vec_distance_L2", 2, _distance_l2, deterministic=True)
+
+
+def _is_vec_loaded(connection: Connection) -> bool:
+    """Load sqlite-vec. False: switched off, not installed, or built for another machine; the stand-in answers then."""
+    try:
+        # Importing the package would import NumPy, see core/driver.py; only the path of its library is needed.
+        package = importlib.util.find_spec("sqlite_vec")
+        if os.environ.get("ARR_SQLITE_VEC", "").lower() == "off" or package is None or package.origin is None:
+            return False
+        connection.enable_load_extension(True)
+        connection.load_extension(str(Path(package.origin).with_name("vec0")))
+        return True
+    except (ImportError, sqlite3.OperationalError, AttributeError):
+        return False
+    finally:
+        connection.enable_load_extension(False)  # in every case: some builds begin with it on
 
 
 def _distance_l2(left: bytes, right: bytes) -> float:
@@ -245,14 +247,12 @@ _REFUSED_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer", "readfile", 
 def _only_select(action: int, first: str | None, second: str | None, _db: str | None, _trigger: str | None) -> int:
     if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in _REFUSED_FUNCTIONS:
         return int(sqlite3.SQLITE_DENY)
-    # UPDATE of sqlite_master: how older libraries (3.40) declare a virtual table on first use; a real one is still
-    # refused, because the schema is not writable and the file is open for reading only.
+    # UPDATE of sqlite_master: how SQLite 3.40 declares a virtual table on first use. A real one is refused all the same.
     if action in _ALLOWED_ACTIONS or (action == sqlite3.SQLITE_UPDATE and first == "sqlite_master"):
         return int(sqlite3.SQLITE_OK)
-    if action == sqlite3.SQLITE_PRAGMA:
-        name = (first or "").lower()
-        if name in _PRAGMAS_WITH_ARGUMENT or (name in _ALLOWED_PRAGMAS and second is None):
-            return int(sqlite3.SQLITE_OK)
+    name = (first or "").lower()
+    if action == sqlite3.SQLITE_PRAGMA and (name in _PRAGMAS_WITH_ARGUMENT or (name in _ALLOWED_PRAGMAS and second is None)):
+        return int(sqlite3.SQLITE_OK)
     return int(sqlite3.SQLITE_DENY)
 
 

@@ -143,7 +143,8 @@ def _store(
         append_event(
             connection, scope_id=scope_row.id, revision=scope_row.revision, at=now, actor=actor, kind="vectors_added",
             subject_kind="embedding_model", subject_id=embedder.spec.fingerprint()[:16], subject_hash="",
-            details={"vectors": stored, "reused": reused},
+            # Not how many values were reused: that would tell what other scopes hold.
+            details={"vectors": stored},
         )  # fmt: skip
     return stored
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from arr_sql.core.canonical import sha256_bytes, sha256_text
+from arr_sql.core.decode import Undecodable, decode
 from arr_sql.core.redaction import redact, withhold_lines
 from arr_sql.index.text_index import Terms, terms_of
 from arr_sql.index.vector_index import embed_text
 from arr_sql.ingest.chunker import Chunk, chunk
-from arr_sql.core.decode import Undecodable, decode
 from arr_sql.ingest.readers import BytesReader, PasswordReader, Piece, Reader, ReadResult, Unreadable, reader_for
 
 
@@ -119,7 +119,9 @@ def _read_bytes(reader: BytesReader, data: bytes, path: str) -> _Read | NotTaken
     for piece in result.pieces:
         height = piece.text.count("\n") + 1
         pieces.append(
-            replace(piece, text="\n".join(lines[at : at + height]), heading=redact(piece.heading), name=redact(piece.name))
+            replace(
+                piece, text="\n".join(lines[at : at + height]), heading=redact(piece.heading), name=redact(piece.name)
+            )
         )
         at += height
     metadata = _redacted(result.metadata)

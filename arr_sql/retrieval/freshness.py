@@ -33,8 +33,10 @@ class FreshnessChecker:
     def check(self, hit: Hit) -> Freshness:
         """``fresh`` (hash equal), ``changed``, ``missing``, or ``unverifiable`` (other branch, folder not there)."""
         if hit.file is None:
-            # A memory lives in the store itself; a line that grep has just read is as the disk is.
-            return "fresh"
+            # A memory lives in the store itself; a line that grep has just read is as the disk is. Of what another
+            # channel brings nothing is known.
+            is_known = hit.source_ref.startswith("memory:") or hit.metadata.get("as_on_disk") is True
+            return "fresh" if is_known else "unverifiable"
         root = self._roots.get(hit.file.root_id)
         if root is None or root.is_other_branch:
             return "unverifiable"

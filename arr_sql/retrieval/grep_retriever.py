@@ -71,6 +71,8 @@ class GrepRetriever:
     def retrieve(self, query: str, scope: ScopeKey, k: int, deadline: float) -> ChannelAnswer:
         """State ``ok``, ``empty``, ``cut``, or ``unavailable`` (``no_roots``, ``other_branch``, ``root_missing``)."""
         roots = self._roots()
+        if not roots and self._reader.execute(load("read_any_memory"), scope.bindings()).fetchone():
+            return ChannelAnswer("empty")  # a scope that is kept for its memories has no lines to search
         if not roots:
             return ChannelAnswer("unavailable", code=ReasonCode.NO_ROOTS)
         here = [root for root in roots if not root.is_other_branch]

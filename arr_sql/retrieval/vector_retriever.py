@@ -28,6 +28,7 @@ class QueryVectors:
 
     fingerprint: str
     model_id: str
+    dimension: int
     embed: Callable[[str], bytes | None]
 
 
@@ -40,7 +41,7 @@ def from_embedder(embedder: Embedder) -> QueryVectors:
             check_vector(vector, embedder.spec.dimension)
         return vector
 
-    return QueryVectors(embedder.spec.fingerprint(), embedder.spec.id, embed)
+    return QueryVectors(embedder.spec.fingerprint(), embedder.spec.id, embedder.spec.dimension, embed)
 
 
 class VectorRetriever:
@@ -76,7 +77,10 @@ class VectorRetriever:
             return ChannelAnswer("unavailable", code=ReasonCode.MODEL_MISSING)
         mine = next((row for row in models if row["fingerprint"] == vectors.fingerprint), None)
         if mine is None:
-            models_named = {"stored": models[0]["model_id"], "installed": vectors.model_id}
+            models_named = {
+                "stored": models[0]["model_id"], "stored_dimension": models[0]["dimension"],
+                "installed": vectors.model_id, "installed_dimension": vectors.dimension,
+            }  # fmt: skip
             return ChannelAnswer("unavailable", code=ReasonCode.MODEL_CHANGED, detail=models_named)
         try:
             vector = vectors.embed(query)

@@ -19,7 +19,11 @@ def make_pdf(
 ) -> bytes:  # fmt: skip
     """A whole PDF. A page without lines gets a filled rectangle, as a scan would have an image."""
     key, encrypt = _encryption(password) if password else (b"", b"")
-    objects: list[bytes] = [b"", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"]
+    objects: list[bytes] = [
+        b"",
+        b"",
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+    ]
     kids: list[str] = []
     for lines in pages:
         stream = content if content is not None else _content(lines)
@@ -34,7 +38,9 @@ def make_pdf(
     objects[0] = b"<< /Type /Catalog /Pages 2 0 R >>"
     objects[1] = f"<< /Type /Pages /Count {len(kids)} /Kids [{' '.join(kids)}] >>".encode()
     number = len(objects) + 1
-    objects.append(b"<< " + b" ".join(b"/%s %s" % (k.encode(), _string(v, key, number)) for k, v in (info or {}).items()) + b" >>")
+    objects.append(
+        b"<< " + b" ".join(b"/%s %s" % (k.encode(), _string(v, key, number)) for k, v in (info or {}).items()) + b" >>"
+    )
     trailer = f"/Root 1 0 R /Info {number} 0 R /Size {len(objects) + 1}".encode()
     if key:
         trailer += b" /ID [<" + b"00" * 16 + b"> <" + b"00" * 16 + b">] /Encrypt " + encrypt

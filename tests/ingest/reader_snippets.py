@@ -45,7 +45,23 @@ const api = {
   get(url) { return fetch(url); },
 };
 """,
-        ['Trainer', 'Trainer.constructor', 'Trainer.step', 'Trainer.loss', 'Trainer.create', 'Trainer.items', 'Trainer.handle', 'main', 'stream', 'add', 'square', 'module.exports.run', 'Foo.prototype.bar', 'exports.baz', 'api'],
+        [
+            "Trainer",
+            "Trainer.constructor",
+            "Trainer.step",
+            "Trainer.loss",
+            "Trainer.create",
+            "Trainer.items",
+            "Trainer.handle",
+            "main",
+            "stream",
+            "add",
+            "square",
+            "module.exports.run",
+            "Foo.prototype.bar",
+            "exports.baz",
+            "api",
+        ],
     ),
     "a.ts": (
         r"""export interface Options<T> { lr: number; }
@@ -82,7 +98,23 @@ function overload(a: string): void;
 function overload(a: any) {
 }
 """,
-        ['Options', 'Id', 'Kind', 'Repo', 'Repo.constructor', 'Repo.find', 'Repo.of', 'Level', 'foo', 'App.Util', 'isFoo', 'useThing', 'handler', 'overload', 'overload'],
+        [
+            "Options",
+            "Id",
+            "Kind",
+            "Repo",
+            "Repo.constructor",
+            "Repo.find",
+            "Repo.of",
+            "Level",
+            "foo",
+            "App.Util",
+            "isFoo",
+            "useThing",
+            "handler",
+            "overload",
+            "overload",
+        ],
     ),
     "a.c": (
         r"""#include <stdio.h>
@@ -119,7 +151,7 @@ unsigned long long big(void)
 {
 }
 """,
-        ['MAX', 'node', 'point', 'color', 'add', 'xmalloc', 'main', 'names', 'big'],
+        ["MAX", "node", "point", "color", "add", "xmalloc", "main", "names", "big"],
     ),
     "a.cpp": (
         r"""namespace ml {
@@ -166,7 +198,21 @@ __global__ void kernel(float* x, int n) {
 
 }  // namespace ml
 """,
-        ['ml', 'Matrix', 'Matrix.~Matrix', 'Matrix.operator()', 'Matrix.operator+', 'Matrix.fit', 'Matrix.identity', 'Matrix<T>::Matrix', 'split', 'Trainer::step', 'Trainer::~Trainer', 'f', 'kernel'],
+        [
+            "ml",
+            "Matrix",
+            "Matrix.~Matrix",
+            "Matrix.operator()",
+            "Matrix.operator+",
+            "Matrix.fit",
+            "Matrix.identity",
+            "Matrix<T>::Matrix",
+            "split",
+            "Trainer::step",
+            "Trainer::~Trainer",
+            "f",
+            "kernel",
+        ],
     ),
     "A.java": (
         r"""package a.b;
@@ -204,7 +250,17 @@ record Point(int x, int y) {}
 @interface Marker {
 }
 """,
-        ['Trainer', 'Trainer.Trainer', 'Trainer.run', 'Trainer.of', 'Trainer.rows', 'Trainer.Listener', 'Trainer.State', 'Point', 'Marker'],
+        [
+            "Trainer",
+            "Trainer.Trainer",
+            "Trainer.run",
+            "Trainer.of",
+            "Trainer.rows",
+            "Trainer.Listener",
+            "Trainer.State",
+            "Point",
+            "Marker",
+        ],
     ),
     "a.go": (
         r"""package main
@@ -237,7 +293,7 @@ func main() {
 
 func (l List[T]) Len() int { return 0 }
 """,
-        ['Trainer', 'Stepper', 'ID', 'Trainer.Step', 'Map', 'main', 'List.Len'],
+        ["Trainer", "Stepper", "ID", "Trainer.Step", "Map", "main", "List.Len"],
     ),
     "a.rs": (
         r"""use std::io;
@@ -291,7 +347,23 @@ extern "C" fn cb(x: i32) {
 }
 pub type Res<T> = Result<T, E>;
 """,
-        ['Trainer', 'Trainer', 'Trainer.new', 'Trainer.step', 'Trainer.raw', 'Loader', 'Loader.Item', 'Loader.next', 'Model', 'Kind', 'my_vec', 'helper', 'tests', 'cb', 'Res'],
+        [
+            "Trainer",
+            "Trainer",
+            "Trainer.new",
+            "Trainer.step",
+            "Trainer.raw",
+            "Loader",
+            "Loader.Item",
+            "Loader.next",
+            "Model",
+            "Kind",
+            "my_vec",
+            "helper",
+            "tests",
+            "cb",
+            "Res",
+        ],
     ),
     "a.R": (
         r"""library(ggplot2)
@@ -319,7 +391,7 @@ Account <- R6Class("Account", public = list(
 ))
 sq <- \(x) x^2
 """,
-        ['fit_model', 'print.model', '%+%', 'Person', 'area', 'area', 'Account', 'sq'],
+        ["fit_model", "print.model", "%+%", "Person", "area", "area", "Account", "sq"],
     ),
     "a.jl": (
         r'''module Train
@@ -358,7 +430,18 @@ end
 const N = 3
 end # module
 ''',
-        ['Train', 'step!', 'Trainer', 'State', 'AbstractTrainer', 'square', 'Base.show', 'f', 'sayhello', 'Base.length'],
+        [
+            "Train",
+            "step!",
+            "Trainer",
+            "State",
+            "AbstractTrainer",
+            "square",
+            "Base.show",
+            "f",
+            "sayhello",
+            "Base.length",
+        ],
     ),
     "a.m": (
         r"""classdef Trainer < handle
@@ -382,7 +465,7 @@ end # module
     end
 @@MPAD@@end
 """,
-        ['Trainer', 'Trainer.Trainer', 'Trainer.step', 'Trainer.reset', 'Trainer.make'],
+        ["Trainer", "Trainer.Trainer", "Trainer.step", "Trainer.reset", "Trainer.make"],
     ),
     "b.m": (
         r"""function [a, b] = fit(x, y)
@@ -398,7 +481,7 @@ function y = sq(x)
 y = x.^2;
 end
 """,
-        ['fit', 'helper', 'sq'],
+        ["fit", "helper", "sq"],
     ),
     "a.sh": (
         r"""#!/bin/bash
@@ -425,6 +508,6 @@ deploy()
 }
 main "$@"
 """,
-        ['build', 'clean', 'run_all', 'my-func', 'deploy'],
+        ["build", "clean", "run_all", "my-func", "deploy"],
     ),
 }

@@ -126,7 +126,11 @@ def test_tiny_pieces_go_with_a_neighbour(path: str, text: str, locators: list[st
 
 def test_pages_and_cells_stay_apart() -> None:
     """Pieces of two locators never share a chunk, however small, and the locator is what is shown."""
-    pieces = (Piece("a", 1, 1, "H", "text", "", "cell 1"), Piece("b", 2, 2, "H", "text", "", "cell 2"), Piece("c", 3, 3, "H", "code", "f", "cell 2"))
+    pieces = (
+        Piece("a", 1, 1, "H", "text", "", "cell 1"),
+        Piece("b", 2, 2, "H", "text", "", "cell 2"),
+        Piece("c", 3, 3, "H", "code", "f", "cell 2"),
+    )
     assert [(item.text, item.locator) for item in chunk(ReadResult(pieces))] == [("a", "cell 1"), ("b\nc", "cell 2 f")]
 
 

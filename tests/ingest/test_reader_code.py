@@ -93,7 +93,22 @@ def test_statements_are_no_definitions(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["    a(" + "{}" * 900, "    a" + "()" * 900, "    a(" + ")" * 900 + "{}" * 500, "f(" + "()" * 900, "a::" * 600 + "(", "a " * 1000, "*" * 2000, "a" * 2000, "template<" * 200, "pub " * 500, "(" * 2000, "x::" * 600, "<" * 2000]
+    "line",
+    [
+        "    a(" + "{}" * 900,
+        "    a" + "()" * 900,
+        "    a(" + ")" * 900 + "{}" * 500,
+        "f(" + "()" * 900,
+        "a::" * 600 + "(",
+        "a " * 1000,
+        "*" * 2000,
+        "a" * 2000,
+        "template<" * 200,
+        "pub " * 500,
+        "(" * 2000,
+        "x::" * 600,
+        "<" * 2000,
+    ],
 )
 def test_names_are_found_in_linear_time(line: str) -> None:
     """No pattern backtracks: the worst line takes milliseconds."""

@@ -71,7 +71,9 @@ def test_metadata_people_cite_by() -> None:
 
 def test_a_page_in_one_line() -> None:
     """Minified: headings still divide it, and every chunk points at the line."""
-    text = "<html><body>" + "".join(f"<h2>Part {n}</h2><p>{'words ' * 150}end{n}</p>" for n in range(5)) + "</body></html>"
+    text = (
+        "<html><body>" + "".join(f"<h2>Part {n}</h2><p>{'words ' * 150}end{n}</p>" for n in range(5)) + "</body></html>"
+    )
     chunks = chunk(read(text))
     assert [item.heading for item in chunks] == [f"Part {n}" for n in range(5)]
     assert {item.locator for item in chunks} == {"L1-1"}

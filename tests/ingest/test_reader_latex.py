@@ -79,7 +79,7 @@ def test_figures_are_not_cut_at_blank_lines() -> None:
     """A caption stays with its figure."""
     pieces = LatexReader().read(PAPER, "a.tex").pieces
     (figure,) = [piece for piece in pieces if "\\caption" in piece.text]
-    assert figure.text.startswith("Text below.") and "\\end{figure}" in figure.text
+    assert figure.text.startswith("Text below.\n") and "\\end{figure}" in figure.text
 
 
 def test_metadata() -> None:
@@ -93,7 +93,8 @@ def test_metadata() -> None:
 
 def test_chinese_classes() -> None:
     """ctex documents: chapters, a title in Chinese, and the language."""
-    text = "\\documentclass[UTF8]{ctexart}\n\\title{检索增强生成}\n\\author{王小明、李四}\n\\begin{document}\n\\section{引言}\n正文。\n\\end{document}\n"
+    text = "\\documentclass[UTF8]{ctexart}\n\\title{检索增强生成}\n\\author{王小明、李四}\n"
+    text += "\\begin{document}\n\\section{引言}\n正文。\n\\end{document}\n"
     result = LatexReader().read(text, "a.tex")
     assert result.metadata == {
         "title": "检索增强生成", "authors": ["王小明", "李四"], "language": "zh", "document_class": "ctexart",
@@ -123,12 +124,30 @@ def test_offsets_survive_masking() -> None:
     lines = split_lines("a % b\n100\\% c\n\\\\% d\n\\begin{lstlisting}[x]\n% e\n\\end{lstlisting} f\n\\begin{comment}")
     masked = mask(lines).split("\n")
     assert [len(line) for line in masked] == [len(line) for line in lines]
-    assert [line.strip() for line in masked] == ["a", "100\\% c", "\\\\", "\\begin{lstlisting}", "", "\\end{lstlisting} f", "\\begin{comment}"]
+    assert [line.strip() for line in masked] == [
+        "a",
+        "100\\% c",
+        "\\\\",
+        "\\begin{lstlisting}",
+        "",
+        "\\end{lstlisting} f",
+        "\\begin{comment}",
+    ]
     assert argument("{a{b}\\}c} d", 0) == "a{b}\\}c"
     assert argument("{" * 10_000, 0) is None
 
 
-@pytest.mark.parametrize("text", ["\\section{" * 30_000, "\\begin{figure}\n" * 20_000, "\\x{" * 50_000, "%" * 300_000, "\\cite{a," * 20_000, "\\newcommand{\\a}{" * 10_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\\section{" * 30_000,
+        "\\begin{figure}\n" * 20_000,
+        "\\x{" * 50_000,
+        "%" * 300_000,
+        "\\cite{a," * 20_000,
+        "\\newcommand{\\a}{" * 10_000,
+    ],
+)
 def test_large_odd_files_are_quick(text: str) -> None:
     """Linear, whatever is left open."""
     start = time.perf_counter()

@@ -18,7 +18,13 @@ BASE64 = "iVBORw0KGgoAAAANSUhEUgAA" * 12_500
 
 
 def cell(kind: str, source: Any, outputs: Any = None, **more: Any) -> dict[str, Any]:
-    return {"cell_type": kind, "metadata": {}, "source": source, **({"outputs": outputs} if outputs is not None else {}), **more}
+    return {
+        "cell_type": kind,
+        "metadata": {},
+        "source": source,
+        **({"outputs": outputs} if outputs is not None else {}),
+        **more,
+    }
 
 
 def notebook(*cells: Any, **more: Any) -> bytes:
@@ -127,7 +133,9 @@ def test_format_3() -> None:
 
 def test_a_long_cell_has_names() -> None:
     """Functions of a long Python cell are found by name; magics don't hide them."""
-    source = "%matplotlib inline\n" + "\n\n".join(f"def step_{index}(x):\n    return x + {index}" * 1 for index in range(60))
+    source = "%matplotlib inline\n" + "\n\n".join(
+        f"def step_{index}(x):\n    return x + {index}" * 1 for index in range(60)
+    )
     names = {piece.name for piece in read(notebook(cell("code", source))).pieces}
     assert {"step_0", "step_59"} <= names
 
@@ -136,7 +144,11 @@ def test_embedded_data_is_left_out_of_text_too() -> None:
     """An image pasted into Markdown or printed as base64 is counted; the words beside it stay."""
     result = read(
         notebook(
-            cell("markdown", f"before ![x](data:image/png;base64,{BASE64[:3000]}) after", attachments={"a.png": {"image/png": "AA"}}),
+            cell(
+                "markdown",
+                f"before ![x](data:image/png;base64,{BASE64[:3000]}) after",
+                attachments={"a.png": {"image/png": "AA"}},
+            ),
             cell("code", "show()", [{"output_type": "stream", "text": f"start {BASE64[:4000]} end"}]),
         )
     )
@@ -180,7 +192,13 @@ def test_broken_notebooks_are_refused(data: bytes, code: str) -> None:
     [
         {"metadata": None},
         {"metadata": {"kernelspec": "python3", "language_info": []}},
-        {"metadata": {"kernelspec": {"name": 3}, "language_info": {"name": None}, "authors": [{"name": "A B"}, 4, "C D"]}},
+        {
+            "metadata": {
+                "kernelspec": {"name": 3},
+                "language_info": {"name": None},
+                "authors": [{"name": "A B"}, 4, "C D"],
+            }
+        },
         {"nbformat": "four"},
         {"nbformat": 99},
     ],
@@ -195,7 +213,9 @@ def test_odd_metadata_still_reads(more: dict[str, Any]) -> None:
 def test_metadata_people_cite_by() -> None:
     """Title and authors of the notebook's metadata or front matter, DOI and arXiv id of the first words."""
     text = "# On Growth\n\nAfter [Lee](https://doi.org/10.5555/ABC.1), arXiv:2101.00001v2"
-    result = read(notebook(cell("markdown", text), metadata={"authors": [{"name": "Ada L"}], "language_info": {"name": "Julia"}}))
+    result = read(
+        notebook(cell("markdown", text), metadata={"authors": [{"name": "Ada L"}], "language_info": {"name": "Julia"}})
+    )
     assert result.language == "julia" and result.title == "On Growth"
     assert dict(result.metadata) == {
         "title": "On Growth", "authors": ["Ada L"], "doi": "10.5555/abc.1", "arxiv_id": "2101.00001", "cells": 1, "code_cells": 0,
@@ -250,5 +270,9 @@ def test_any_json_in_a_notebook_reads(cells: Any, more: Any) -> None:
 @given(st.binary(max_size=100) | st.tuples(st.integers(0, 400), st.binary(max_size=5)))
 def test_any_bytes_read_or_are_refused(change: Any) -> None:
     """Random bytes, and a sound notebook with bytes changed."""
-    data = change if isinstance(change, bytes) else (base := notebook(cell("code", "x"), cell("markdown", "# y")))[: change[0]] + change[1] + base[change[0] :]
+    data = (
+        change
+        if isinstance(change, bytes)
+        else (base := notebook(cell("code", "x"), cell("markdown", "# y")))[: change[0]] + change[1] + base[change[0] :]
+    )
     assert isinstance(NotebookReader().read_bytes(data, "nb.ipynb"), (ReadResult, Unreadable))

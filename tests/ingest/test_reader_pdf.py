@@ -44,7 +44,10 @@ def test_pages_without_text_are_named() -> None:
     """Field report pdf-01: words come with their page number, pages 2-4 are named, nothing empty is stored."""
     data = make_pdf([[("intro keyword1", 72, 700, 12)], [], [], [], [("outro keyword2", 72, 700, 12)]])
     result = read(data)
-    assert [(item.text, item.locator) for item in chunk(result)] == [("intro keyword1", "p.1"), ("outro keyword2", "p.5")]
+    assert [(item.text, item.locator) for item in chunk(result)] == [
+        ("intro keyword1", "p.1"),
+        ("outro keyword2", "p.5"),
+    ]
     assert result.warnings == ("pdf_pages_without_text: 2-4",)
     assert result.metadata["pages"] == 5
     assert refusal(make_pdf([[], []])) == "no_text_layer"
@@ -101,8 +104,13 @@ def test_three_columns_and_a_wide_line_between() -> None:
     lines: list[Line] = []
     for band, top in enumerate((700, 500)):
         for row in range(8):
-            lines += [(f"b{band} c{column} r{row} some words", 50.0 + 180 * column, top - 14.0 * row, 10.0) for column in range(3)]
-    lines.insert(24, ("a wide caption that reaches from the first column over the second to the third one and on", 50, 560, 12))
+            lines += [
+                (f"b{band} c{column} r{row} some words", 50.0 + 180 * column, top - 14.0 * row, 10.0)
+                for column in range(3)
+            ]
+    lines.insert(
+        24, ("a wide caption that reaches from the first column over the second to the third one and on", 50, 560, 12)
+    )
     words = [line.split()[:3] for line in text_of(read(make_pdf([lines]))).split("\n")]
     expected = [[f"b{band}", f"c{column}", f"r{row}"] for band in (0, 1) for column in range(3) for row in range(8)]
     assert words == [*expected[:24], ["a", "wide", "caption"], *expected[24:]]
@@ -110,25 +118,42 @@ def test_three_columns_and_a_wide_line_between() -> None:
 
 def test_table_rows_stay_rows() -> None:
     """Cells of one or two words beside each other are a table, and a row is read as a row."""
-    lines = [(text, x, 700.0 - 15 * row, 10.0) for row in range(10) for text, x in ((f"model{row}", 72.0), (f"{row}.5", 300.0))]
+    lines = [
+        (text, x, 700.0 - 15 * row, 10.0)
+        for row in range(10)
+        for text, x in ((f"model{row}", 72.0), (f"{row}.5", 300.0))
+    ]
     assert text_of(read(make_pdf([lines]))).split("\n") == [f"model{row} {row}.5" for row in range(10)]
 
 
 def test_headers_are_shown_once_and_page_numbers_never() -> None:
     """What repeats at the edge of pages is counted; a page that has nothing else keeps it."""
     pages: list[list[Line]] = [
-        [("Journal of Testing 12", 72, 760, 9), (f"body of page {number} here", 72, 500, 11), (f"- {number} -", 300, 30, 9)]
+        [
+            ("Journal of Testing 12", 72, 760, 9),
+            (f"body of page {number} here", 72, 500, 11),
+            (f"- {number} -", 300, 30, 9),
+        ]
         for number in range(1, 6)
     ]
     result = read(make_pdf(pages))
-    assert text_of(result).split("\n") == ["Journal of Testing 12", *(f"body of page {number} here" for number in range(1, 6))]
+    assert text_of(result).split("\n") == [
+        "Journal of Testing 12",
+        *(f"body of page {number} here" for number in range(1, 6)),
+    ]
     assert result.metadata["repeated_lines_left_out"] == 9
     assert result.warnings == ("pdf_repeated_lines: 9 headers, footers and page numbers left out",)
 
 
 def test_words_are_mended_across_lines() -> None:
     """A word cut at a line end is whole again; a compound that the text uses elsewhere keeps its hyphen."""
-    texts = ["evidence retrie-", "val augmented and state-of-the-", "art systems, well-", "known as well-known ones. A co-", "Founder"]
+    texts = [
+        "evidence retrie-",
+        "val augmented and state-of-the-",
+        "art systems, well-",
+        "known as well-known ones. A co-",
+        "Founder",
+    ]
     result = read(make_pdf([[(text, 72, 700 - 14 * row, 10) for row, text in enumerate(texts)]]))
     joined = text_of(result)
     assert "retrieval\naugmented" in joined and "well-known\nas" in joined and "co-\nFounder" in joined
@@ -165,7 +190,9 @@ def test_metadata_people_cite_by() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("rotate", "matrix"), [(0, "1 0 0 1 {} {}"), (90, "0 1 -1 0 {1} {0}"), (180, None), (270, None)])
+@pytest.mark.parametrize(
+    ("rotate", "matrix"), [(0, "1 0 0 1 {} {}"), (90, "0 1 -1 0 {1} {0}"), (180, None), (270, None)]
+)
 def test_turned_pages_read_as_shown(rotate: int, matrix: str | None) -> None:
     """The rows of a turned page are those a person sees (with text drawn to match), and no text is lost otherwise."""
     if matrix is None:
@@ -202,7 +229,9 @@ def test_a_cut_file_says_so() -> None:
 def test_credentials_are_withheld_from_pages() -> None:
     """They are counted, and the rest of the page stays."""
     token = "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA2"
-    prepared = prepare("a.pdf", make_pdf([[("before it", 72, 700, 12), (f"token {token}", 72, 680, 12), ("after it", 72, 660, 12)]]), 0)
+    prepared = prepare(
+        "a.pdf", make_pdf([[("before it", 72, 700, 12), (f"token {token}", 72, 680, 12), ("after it", 72, 660, 12)]]), 0
+    )
     assert isinstance(prepared, Prepared)
     assert prepared.lines_withheld == 1
     assert [item.chunk.text for item in prepared.chunks] == ["before it\n[line withheld: credential]\nafter it"]
@@ -281,17 +310,26 @@ SEGMENTS = st.lists(
 def test_any_layout_keeps_every_segment(segments: list[Segment]) -> None:
     """Reading order loses and repeats nothing."""
     rows = rows_of(segments, 800.0)
-    assert sorted(" ".join(row.text for row in rows).split()) == sorted(" ".join(item.text for item in segments).split())
+    assert sorted(" ".join(row.text for row in rows).split()) == sorted(
+        " ".join(item.text for item in segments).split()
+    )
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.lists(st.builds(Row, st.text("ab-\u00ad 1中", min_size=1, max_size=8), st.just(10.0), st.floats(0, 1)), max_size=5), max_size=5))
+@given(
+    st.lists(
+        st.lists(
+            st.builds(Row, st.text("ab-\u00ad 1中", min_size=1, max_size=8), st.just(10.0), st.floats(0, 1)), max_size=5
+        ),
+        max_size=5,
+    )
+)
 def test_mending_keeps_every_letter(pages: list[list[Row]]) -> None:
     """Only hyphens and white space may go."""
     mended, _ = mend_hyphens(pages)
 
     def letters(rows: list[list[Row]]) -> str:
-        return "".join(char for page in rows for row in page for char in row.text if char not in "-\u00ad " )
+        return "".join(char for page in rows for row in page for char in row.text if char not in "-\u00ad ")
 
     assert letters(mended) == letters(pages)
     kept, dropped = without_repeats(pages)

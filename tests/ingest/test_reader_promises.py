@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from arr_sql.ingest.chunker import chunk
 from arr_sql.core.decode import Decoded, decode
+from arr_sql.ingest.chunker import chunk
 from arr_sql.ingest.readers import Reader, registered_readers
 from arr_sql.ingest.readers.base import ReadResult, split_lines
 

@@ -12,7 +12,15 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
 from .base import (
-    UNREADABLE, UNREADABLE_CODES, BytesReader, PasswordReader, Piece, Reader, ReadResult, TextReader, Unreadable,
+    UNREADABLE,
+    UNREADABLE_CODES,
+    BytesReader,
+    PasswordReader,
+    Piece,
+    Reader,
+    ReadResult,
+    TextReader,
+    Unreadable,
 )  # fmt: skip
 from .bibtex import BibtexReader
 from .code import CodeReader

@@ -34,13 +34,14 @@ _SHOWN = ("title", "author", "editor", "journal", "booktitle", "publisher", "mon
 _NEXT_FIELD = re.compile(r"[,}\"\n]\s*(?=[A-Za-z][\w:.+/-]*\s*=\s*[\"{\w])")
 _MAX_LISTED = 2_000
 # BibTeX's and BibLaTeX's types, and those that exporters write.
-_TYPES = frozenset(
-    "article book booklet conference inbook incollection inproceedings manual mastersthesis misc phdthesis proceedings"
-    " techreport unpublished mvbook bookinbook suppbook collection mvcollection suppcollection dataset online patent"
-    " periodical suppperiodical mvproceedings reference mvreference inreference report set software thesis xdata artwork"
-    " audio bibnote commentary image jurisdiction legislation legal letter movie music performance review standard video"
-    " electronic www newspaper archive preprint".split()
+_TYPES_NAMES = (
+    "article book booklet conference inbook incollection inproceedings manual mastersthesis misc phdthesis"
+    " proceedings techreport unpublished mvbook bookinbook suppbook collection mvcollection suppcollection dataset"
+    " online patent periodical suppperiodical mvproceedings reference mvreference inreference report set software"
+    " thesis xdata artwork audio bibnote commentary image jurisdiction legislation legal letter movie music"
+    " performance review standard video electronic www newspaper archive preprint"
 )
+_TYPES = frozenset(_TYPES_NAMES.split())
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class BibtexReader(TextReader):
             if entry.key and by_key[entry.key.lower()] is not entry:
                 warnings.append(f"bibtex_duplicate: {where}")
             cuts += [Cut(line, _heading(fields), "entry", entry.key), Cut(last + 1)]
-            listed.append({"key": entry.key} | cited(fields))
+            listed.append({"key": entry.key, **cited(fields)})
         metadata: dict[str, JSON] = {"entries": len(listed)}
         if len(listed) == 1 and isinstance(listed[0], dict):
             metadata |= {key: value for key, value in listed[0].items() if key != "key"}
@@ -118,16 +119,19 @@ def cited(fields: Mapping[str, str]) -> dict[str, JSON]:
     return citation(
         title=plain.get("title", ""), authors=[decode_tex(name[:500]) for name in names],
         year=plain.get("year") or plain.get("date", ""), doi=plain.get("doi") or find_doi(plain.get("url", "")),
-        arxiv_id=eprint if is_arxiv and arxiv_id_of(eprint) else find_arxiv(near), language=plain.get("langid") or plain.get("language", ""),
-        venue=next((plain[key] for key in ("journal", "journaltitle", "booktitle", "school", "institution", "publisher") if plain.get(key)), ""),
+        arxiv_id=eprint if is_arxiv and arxiv_id_of(eprint) else find_arxiv(near),
+        language=plain.get("langid") or plain.get("language", ""),
+        venue=next((plain[key] for key in _VENUES if plain.get(key)), ""),
     )  # fmt: skip
 
 
+_VENUES = ("journal", "journaltitle", "booktitle", "school", "institution", "publisher")
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
-_CITED = frozenset(
-    "title year date doi eprint archiveprefix eprinttype url note journal journaltitle howpublished booktitle school"
-    " institution publisher langid language".split()
+_CITED_NAMES = (
+    "title year date doi eprint archiveprefix eprinttype url note journal journaltitle howpublished booktitle"
+    " school institution publisher langid language"
 )
+_CITED = frozenset(_CITED_NAMES.split())
 
 
 def _inherited(entry: Entry, by_key: Mapping[str, Entry]) -> tuple[Mapping[str, str], str]:
@@ -209,20 +213,25 @@ def _fields(body: str, place: int, strings: dict[str, str]) -> tuple[dict[str, s
     """Field values with their parts joined and abbreviations expanded, and what is wrong. The first value counts."""
     fields: dict[str, str] = {}
     problems: list[str] = []
+    is_recovered = False
     while True:
         match = _FIELD.match(body, place)
         if match is None:
             if not body[place:].strip(" \t\r\n,"):
                 return fields, problems
-            problems.append("a part without a field name" + (f" after {name}" if (name := next(reversed(fields), "")) else ""))
+            problems.append(
+                "a part without a field name" + (f" after {name}" if (name := next(reversed(fields), "")) else "")
+            )
             onward = _NEXT_FIELD.search(body, place)
             if onward is None:
                 return fields, problems
             place = onward.end()
+            is_recovered = True
             continue
         name = match["name"].lower()
-        if fields and "," not in match[0].partition(match["name"])[0]:
+        if fields and not is_recovered and "," not in match[0].partition(match["name"])[0]:
             problems.append(f"no comma before {clip(name, 60)}")
+        is_recovered = False
         value, place = _value(body, match.end(), strings)
         if not value and body[match.end() : match.end() + 1] not in ("{", '"'):
             problems.append(f"no value for {clip(name, 60)}")

@@ -23,7 +23,9 @@ _ARXIV = re.compile(
     re.IGNORECASE,
 )
 _ARXIV_DOI = re.compile(r"10\.48550/arxiv\.(?P<id>\d{4}\.\d{4,5}|[a-z-]+/\d{7})", re.IGNORECASE)
-_ARXIV_ALONE = re.compile(r"\s*(?:arxiv:)?(?P<id>\d{4}\.\d{4,5}|[a-z-]{2,12}(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?\s*", re.IGNORECASE)
+_ARXIV_ALONE = re.compile(
+    r"\s*(?:arxiv:)?(?P<id>\d{4}\.\d{4,5}|[a-z-]{2,12}(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?\s*", re.IGNORECASE
+)
 _YEAR = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d|\.\d)")
 _LANGUAGES = {
     "english": "en", "american": "en", "british": "en", "chinese": "zh", "german": "de", "ngerman": "de", "french": "fr",
@@ -40,8 +42,14 @@ _FRONT_KEYS = {
 
 
 def citation(
-    *, title: str = "", authors: Iterable[str] = (), year: str | int = "", doi: str = "", arxiv_id: str = "",
-    language: str = "", venue: str = "",
+    *,
+    title: str = "",
+    authors: Iterable[str] = (),
+    year: str | int = "",
+    doi: str = "",
+    arxiv_id: str = "",
+    language: str = "",
+    venue: str = "",
 ) -> dict[str, JSON]:
     """The known ones of the fixed keys, normalised. Every argument may be empty, and what is no year is no year."""
     names = [clip(name, 160) for name in authors if name.strip()][:_MAX_AUTHORS]
@@ -65,7 +73,11 @@ def from_front_matter(values: Mapping[str, JSON]) -> dict[str, JSON]:
         return value if isinstance(value, str) else str(value) if isinstance(value, int) else ""
 
     authors = first("authors")
-    names = [item for item in authors if isinstance(item, str)] if isinstance(authors, list) else split_names(text("authors"))
+    names = (
+        [item for item in authors if isinstance(item, str)]
+        if isinstance(authors, list)
+        else split_names(text("authors"))
+    )
     return citation(
         title=text("title"), authors=names, year=text("year"), doi=text("doi"), arxiv_id=text("arxiv_id"),
         language=text("language"), venue=text("venue"),

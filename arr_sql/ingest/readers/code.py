@@ -119,7 +119,10 @@ def _member_cuts(lines: list[str], start: int, end: int, container: str, languag
     depths = [len(line) - len(line.lstrip()) for line in lines[start:end] if line.strip() and line[0].isspace()]
     depth = min(depths, default=0)
     if language == "matlab":  # methods stand inside a block of their own
-        depth = min((len(line) - len(line.lstrip()) for line in lines[start:end] if line.lstrip().startswith("function ")), default=depth)
+        depth = min(
+            (len(line) - len(line.lstrip()) for line in lines[start:end] if line.lstrip().startswith("function ")),
+            default=depth,
+        )
     cuts: list[Cut] = []
     lead: int | None = None
     in_comment = False

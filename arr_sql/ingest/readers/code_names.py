@@ -66,7 +66,7 @@ _METHOD = re.compile(
 _BY_LANGUAGE = {
     "css": re.compile(r"(?P<name>[.#@:&*\[]?[\w:-][^{};]{0,120})\{"),
     "julia": re.compile(
-        rf"(?:@[\w.]{{1,40}}\s+){{0,3}}(?:(?:function|macro)\s+(?P<long>[\w.!]{{1,120}})"
+        r"(?:@[\w.]{1,40}\s+){0,3}(?:(?:function|macro)\s+(?P<long>[\w.!]{1,120})"
         r"|(?P<name>[^\W\d][\w.!]{0,120})\((?:[^()]|\([^()]{0,80}\)){0,300}\)"
         r"(?:\s*::\s*[\w.{}, ]{1,80})?(?:\s*where\s*(?:\{[^{}]{0,80}\}|\w{1,40}))?\s*=(?!=))"
     ),
@@ -85,7 +85,7 @@ _NO_NAMES = (
 )
 _NOT_NAMES = frozenset(_NO_NAMES.split())
 _KEYWORD_FIRST = _DEFINITIONS[0]
-_NOT_METHODS = _NOT_NAMES | frozenset("pub fn function func fun def static public private".split())
+_NOT_METHODS = _NOT_NAMES | frozenset(["pub", "fn", "function", "func", "fun", "def", "static", "public", "private"])
 _DEFINES = re.compile(r"\b(?:function|func|fun|fn|def)\s")  # after one of these any word is a name (Rust's fn new)
 
 
@@ -110,7 +110,9 @@ def name_in(line: str, language: str = "") -> tuple[str, bool] | None:
         match = pattern.match(line)
         if match is None:
             continue
-        if match["name"].lower() not in _NOT_NAMES or (pattern is _KEYWORD_FIRST and _DEFINES.search(line, 0, match.start("name"))):
+        if match["name"].lower() not in _NOT_NAMES or (
+            pattern is _KEYWORD_FIRST and _DEFINES.search(line, 0, match.start("name"))
+        ):
             return match["name"].strip('"`[]'), False
     match = _C_FUNCTION.match(line) or _C_DATA.match(line)
     if match and match["name"] not in _NOT_NAMES and line.split(None, 1)[0] not in _NOT_NAMES:

@@ -21,15 +21,21 @@ from .base import JSON, STUB_KIND, Piece, ReadResult, TextReader, clip, join_hea
 from .citation import citation, split_names
 
 _TAG = re.compile(r"<(?P<close>/?)(?P<name>[a-zA-Z][a-zA-Z0-9:-]{0,60})")
-_ATTRIBUTE = re.compile(r"\s{0,200}(?P<name>[^\s=>/\"'<]{1,100})(?:\s{0,20}=\s{0,20}(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<bare>[^\s>\"']{1,2000})))?")
-_TAG_END = re.compile(r"[^>\"']*(?:\"[^\"]*\"[^>\"']*|'[^']*'[^>\"']*)*>")
-_RAW = frozenset("script style template noscript svg math iframe object canvas audio video select datalist".split())
-_SKIPPED = frozenset("nav footer aside dialog menu button".split())
-_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-_BLOCKS = frozenset(
-    "address article blockquote body center dd details div dl dt fieldset figcaption figure form h1 h2 h3 h4 h5 h6 header"
-    " hr html li main ol p pre section summary table tbody td tfoot th thead tr ul caption title head".split()
+_ATTRIBUTE = re.compile(
+    r"\s{0,200}(?P<name>[^\s=>/\"'<]{1,100})(?:\s{0,20}=\s{0,20}(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<bare>[^\s>\"']{1,2000})))?"
 )
+_TAG_END = re.compile(r"[^>\"']*(?:\"[^\"]*\"[^>\"']*|'[^']*'[^>\"']*)*>")
+_RAW_NAMES = "script style template noscript svg math iframe object canvas audio video select datalist"
+_RAW = frozenset(_RAW_NAMES.split())
+_SKIPPED_NAMES = "nav footer aside dialog menu button"
+_SKIPPED = frozenset(_SKIPPED_NAMES.split())
+_VOID_NAMES = "area base br col embed hr img input link meta param source track wbr"
+_VOID = frozenset(_VOID_NAMES.split())
+_BLOCKS_NAMES = (
+    "address article blockquote body center dd details div dl dt fieldset figcaption figure form h1 h2 h3 h4 h5"
+    " h6 header hr html li main ol p pre section summary table tbody td tfoot th thead tr ul caption title head"
+)
+_BLOCKS = frozenset(_BLOCKS_NAMES.split())
 _CELLS = frozenset({"td", "th"})
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _HIDDEN = re.compile(r"display\s{0,5}:\s{0,5}none|visibility\s{0,5}:\s{0,5}hidden", re.IGNORECASE)
@@ -68,7 +74,9 @@ class _Page:
     def __init__(self, text: str, *, skips: bool = True) -> None:
         self._text = text
         self._skips = skips
-        self._warnings: list[str] = [] if skips else ["html_unclosed: navigation or a hidden part never ends, so it is kept"]
+        self._warnings: list[str] = (
+            [] if skips else ["html_unclosed: navigation or a hidden part never ends, so it is kept"]
+        )
         self._last_end = text.rfind(">")
         self.swallowed = False
         self._line = 1
@@ -153,7 +161,9 @@ class _Page:
 
     def _unclosed(self, start: int, what: str) -> int:
         if self._text[start:].strip():
-            self._warnings.append(f"html_unclosed: line {self._line_at(start)}: {what}, the rest of the file belongs to it")
+            self._warnings.append(
+                f"html_unclosed: line {self._line_at(start)}: {what}, the rest of the file belongs to it"
+            )
         return len(self._text)
 
     def _attributes(self, start: int, end: int) -> dict[str, str]:
@@ -171,25 +181,33 @@ class _Page:
     # --- elements -------------------------------------------------------------------------------------------------
 
     def _started(self, name: str, attributes: dict[str, str], start: int) -> None:
-        self._language = self._language or (attributes.get("lang") or attributes.get("xml:lang", "") if name == "html" else "")
+        self._language = self._language or (
+            attributes.get("lang") or attributes.get("xml:lang", "") if name == "html" else ""
+        )
         if name == "meta":
             key = (attributes.get("name") or attributes.get("property") or attributes.get("itemprop") or "").lower()
             if key and len(self._meta) < 500:
                 self._meta.setdefault(key, []).append(attributes.get("content", ""))
         if name == "img" and attributes.get("alt"):
             self._put(self._line_at(start), attributes["alt"])
-        hidden = "hidden" in attributes or attributes.get("aria-hidden") == "true" or _HIDDEN.search(attributes.get("style", ""))
-        skipped = self._skips and (name in _SKIPPED or attributes.get("role") in {"navigation", "banner", "search"} or bool(hidden and name in _BLOCKS))
+        hidden = (
+            "hidden" in attributes
+            or attributes.get("aria-hidden") == "true"
+            or _HIDDEN.search(attributes.get("style", ""))
+        )
+        skipped = self._skips and (
+            name in _SKIPPED
+            or attributes.get("role") in {"navigation", "banner", "search"}
+            or bool(hidden and name in _BLOCKS)
+        )
         self._break(name)
         if name in _VOID or len(self._open) >= _MAX_DEPTH:
             return
         if skipped and not self._is_skipped():
             self._left_out[name if name in _SKIPPED else "hidden" if hidden else "navigation"] += 1
-        if skipped or self._open and self._open[-1].startswith("!"):
+        if skipped or (self._open and self._open[-1].startswith("!")):
             # Inside a skipped element only its own name counts, so that its end is found.
-            if skipped and not self._is_skipped():
-                self._open.append("!" + name)
-            elif self._is_skipped() and name == self._open[-1][1:]:
+            if (skipped and not self._is_skipped()) or (self._is_skipped() and name == self._open[-1][1:]):
                 self._open.append("!" + name)
         elif name in _HEADINGS or name in {"pre", "title", "tr"}:
             self._open.append(name)
@@ -220,7 +238,9 @@ class _Page:
                 self._block.add(next(reversed(self._block.lines)), " ")
         elif name in _BLOCKS:
             self._flush()
-            self._block.kind = "table" if name == "tr" else "code" if name == "pre" else "list" if name == "li" else "text"
+            self._block.kind = (
+                "table" if name == "tr" else "code" if name == "pre" else "list" if name == "li" else "text"
+            )
 
     # --- text -----------------------------------------------------------------------------------------------------
 
@@ -277,12 +297,20 @@ class _Page:
         def first(*names: str) -> str:
             return next((value for name in names for value in self._meta.get(name, ()) if value), "")
 
-        authors = next((self._meta[name] for name in ("citation_author", "dc.creator", "author", "article:author") if name in self._meta), [])
+        authors = next(
+            (
+                self._meta[name]
+                for name in ("citation_author", "dc.creator", "author", "article:author")
+                if name in self._meta
+            ),
+            [],
+        )
         names = authors if len(authors) > 1 else split_names(authors[0]) if authors else []
         return citation(
             title=first("citation_title", "dc.title", "og:title") or title, authors=names,
             year=first("citation_publication_date", "citation_date", "citation_year", "dc.date", "article:published_time", "date"),
-            doi=" ".join(self._meta.get("citation_doi", []) + self._meta.get("dc.identifier", []) + self._meta.get("prism.doi", [])), arxiv_id=first("citation_arxiv_id"),
+            doi=" ".join(value for key in ("citation_doi", "dc.identifier", "prism.doi") for value in self._meta.get(key, ())),
+            arxiv_id=first("citation_arxiv_id"),
             language=self._language or first("citation_language", "dc.language", "og:locale"),
             venue=first("citation_journal_title", "citation_conference_title", "prism.publicationname", "og:site_name"),
         )  # fmt: skip

@@ -20,12 +20,28 @@ from .base import JSON, STUB_KIND, Cut, ReadResult, TextReader, clip, cover, joi
 from .citation import citation, find_arxiv, split_names
 from .tex_text import decode_tex
 
-_LEVELS = {"part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5, "subparagraph": 6}
-_SECTION = re.compile(r"\\(?P<name>part|chapter|(?:sub){0,2}section|(?:sub)?paragraph)\*?\s{0,9}(?:\[(?P<short>[^\[\]]{0,300})\]\s{0,9})?(?=\{)")
+_LEVELS = {
+    "part": 0,
+    "chapter": 1,
+    "section": 2,
+    "subsection": 3,
+    "subsubsection": 4,
+    "paragraph": 5,
+    "subparagraph": 6,
+}
+_SECTION = re.compile(
+    r"\\(?P<name>part|chapter|(?:sub){0,2}section|(?:sub)?paragraph)\*?\s{0,9}(?:\[(?P<short>[^\[\]]{0,300})\]\s{0,9})?(?=\{)"
+)
 _DEFINED = re.compile(r"(?:command\*?\s?\{?|\\let\s?|def\s?)\Z")  # the macro is given a meaning, not used
-_PART = re.compile(r"\\begin\s?\{(?P<begin>abstract|thebibliography|appendices|acknowledge?ments?|frame)\*?\}|\\(?P<appendix>appendix)\b|\\bibitem\s?(?:\[[^\]]{0,300}\])?\s?\{(?P<item>[^{}]{1,200})\}")
+_PART = re.compile(
+    r"\\begin\s?\{(?P<begin>abstract|thebibliography|appendices|acknowledge?ments?|frame)\*?\}"
+    r"|\\(?P<appendix>appendix)\b|\\bibitem\s?(?:\[[^\]]{0,300}\])?\s?\{(?P<item>[^{}]{1,200})\}"
+)
 _NAMES = {"abstract": "Abstract", "thebibliography": "References", "appendices": "Appendix"}
-_KEPT = "figure|table|equation|align|gather|multline|eqnarray|displaymath|algorithm|algorithmic|tikzpicture|longtable|tabular|subequations|lemma|theorem|definition|proposition|corollary|proof"
+_KEPT = (
+    "figure|table|equation|align|gather|multline|eqnarray|displaymath|algorithm|algorithmic|tikzpicture|longtable|tabular"
+    "|subequations|lemma|theorem|definition|proposition|corollary|proof"
+)
 _VERBATIM = "verbatim|Verbatim|lstlisting|minted|comment|filecontents"
 _ENVIRONMENT = re.compile(rf"\\(?P<what>begin|end)\s?\{{(?P<name>{_KEPT}|{_VERBATIM})\*?\}}")
 _VERBATIM_START = re.compile(rf"\\begin\s?\{{(?P<name>(?:{_VERBATIM})\*?)\}}")
@@ -34,16 +50,26 @@ _MACRO = re.compile(
     r"\\(?:(?:re|provide)?newcommand|DeclareRobustCommand)\*?\s?\{?\\(?P<name>[A-Za-z]{1,40})\}?\s?(?P<args>\[\d\])?(?:\[[^\]]{0,100}\])?\s?(?=\{)"
     r"|\\def\s?\\(?P<def>[A-Za-z]{1,40})\s?(?=\{)"
 )
-_DROPPED = re.compile(r"\\(?:label|cite[a-z]*|ref|eqref|index|footnote|footnotemark|thanks|protect|vspace|hspace|orcid|email|inst|affil)\*?\s?(?:\[[^\]]{0,200}\])?(?:\{[^{}]{0,500}\})?")
+_DROPPED = re.compile(
+    r"\\(?:label|cite[a-z]*|ref|eqref|index|footnote|footnotemark|thanks|protect|vspace|hspace|orcid|email|inst|affil)\*?\s?(?:\[[^\]]{0,200}\])?(?:\{[^{}]{0,500}\})?"
+)
 _PDF_STRING = re.compile(r"\\texorpdfstring\s?\{[^{}]{0,300}\}\s?(?=\{)")
 _COMMAND = re.compile(r"\\([A-Za-z]{1,40})(?![A-Za-z])\s?(?:\{\})?")
-_FILE = re.compile(r"\\(?:input|include|subfile|subfileinclude|includeonly|bibliography|addbibresource|lstinputlisting|import\*?\s?\{[^{}]{0,200}\})\s?(?:\[[^\]]{0,200}\])?\s?(?:\{(?P<braced>[^{}\n]{1,400})\}|(?<=input)\s+(?P<bare>[^\s{}\\]{1,200}))")
+_FILE = re.compile(
+    r"\\(?:input|include|subfile|subfileinclude|includeonly|bibliography|addbibresource|lstinputlisting|import\*?\s?\{[^{}]{0,200}\})\s?(?:\[[^\]]{0,200}\])?\s?(?:\{(?P<braced>[^{}\n]{1,400})\}|(?<=input)\s+(?P<bare>[^\s{}\\]{1,200}))"
+)
 _LABEL = re.compile(r"\\label\s?\{([^{}\n]{1,200})\}")
 _CITE = re.compile(r"\\[a-zA-Z]{0,10}[cC]ite[a-zA-Z]{0,12}\*?\s?(?:\[[^\]]{0,200}\]\s?){0,2}\{([^{}]{1,2000})\}")
 _CLASS = re.compile(r"\\documentclass\s?(?:\[(?P<options>[^\]]{0,2000})\])?\s?\{(?P<name>[^{}]{1,100})\}")
-_CHINESE = re.compile(r"ctex|cjk|thesis.*(?:sjtu|thu|ustc|zju|bit|hit)|(?:sjtu|thu|ustc|zju|bit|hit).*thesis", re.IGNORECASE)
-_FIELD = re.compile(r"\\(?P<name>title|ctitle|author|authors|cauthor|date|journal|doi)\*?\s?(?:\[[^\]]{0,300}\])?\s?(?=\{)")
-_KEY_FIELD = re.compile(r"^[ \t]*(?:\w{1,10} */ *)?(?P<name>title|author|date)[ \t]{0,40}=[ \t]{0,40}(?=\{)", re.MULTILINE)
+_CHINESE = re.compile(
+    r"ctex|cjk|thesis.*(?:sjtu|thu|ustc|zju|bit|hit)|(?:sjtu|thu|ustc|zju|bit|hit).*thesis", re.IGNORECASE
+)
+_FIELD = re.compile(
+    r"\\(?P<name>title|ctitle|author|authors|cauthor|date|journal|doi)\*?\s?(?:\[[^\]]{0,300}\])?\s?(?=\{)"
+)
+_KEY_FIELD = re.compile(
+    r"^[ \t]*(?:\w{1,10} */ *)?(?P<name>title|author|date)[ \t]{0,40}=[ \t]{0,40}(?=\{)", re.MULTILINE
+)
 _AND = re.compile(r"\\(?:and|And|AND)\b|\\\\|\s+and\s+|[，、]")
 _COMMAS = re.compile(r"\s*(?:,\s*)+")
 _MAX_LISTED = 500
@@ -85,19 +111,24 @@ class _Document:
     # --- cuts -----------------------------------------------------------------------------------------------------
 
     def _cuts(self, title: str) -> list[Cut]:
-        heads: dict[int, Cut | tuple[int, str]] = {}  # line -> a section's level and name, or a cut
+        heads: dict[int, Cut | tuple[int, str, int]] = {}  # line -> a section's level, name and last line, or a cut
         for match in _SECTION.finditer(self._bare):
             name = argument(self._bare, match.end())
-            if name is not None and "#" not in name and not _DEFINED.search(self._bare, max(0, match.start() - 40), match.start()):
-                heads[self._line(match.start())] = (_LEVELS[match["name"]], self.plain(name) or match["name"])
+            if (
+                name is not None
+                and "#" not in name
+                and not _DEFINED.search(self._bare, max(0, match.start() - 40), match.start())
+            ):
+                last = self._line(match.end() + len(name))
+                heads[self._line(match.start())] = (_LEVELS[match["name"]], self.plain(name) or match["name"], last)
         for match in _PART.finditer(self._bare):
             line = self._line(match.start())
             if match["item"]:
                 heads.setdefault(line, Cut(line, "", "entry", clip(match["item"], 120)))
             elif match["appendix"]:
-                heads.setdefault(line, (0, "Appendix"))
+                heads.setdefault(line, (0, "Appendix", line))
             else:
-                heads.setdefault(line, (2, _NAMES.get(match["begin"], match["begin"].capitalize())))
+                heads.setdefault(line, (2, _NAMES.get(match["begin"], match["begin"].capitalize()), line))
         paragraphs = set(self._paragraphs())
         cuts: list[Cut] = []
         path: list[str] = []
@@ -105,13 +136,13 @@ class _Document:
         for line in sorted(paragraphs | set(heads)):
             head = heads.get(line)
             if isinstance(head, tuple):
-                level, name = head
+                level, name, last = head
                 path = [*path[:level], *[""] * (level - len(path)), name]
                 heading = join_heading(title, *path)
                 cuts.append(Cut(line, heading, STUB_KIND))
                 # The text may begin on the next line without a blank one.
-                if line + 1 not in heads and line < len(self._lines) and self._lines[line].strip():
-                    cuts.append(Cut(line + 1, heading))
+                if last + 1 not in heads and last < len(self._lines) and self._lines[last].strip():
+                    cuts.append(Cut(last + 1, heading))
             elif head is not None:
                 cuts.append(Cut(line, heading, head.kind, head.name))
             else:
@@ -178,7 +209,11 @@ class _Document:
             doi=fields.get("doi", ""), arxiv_id=find_arxiv(self._bare[:3_000]), language="zh" if chinese else "",
             venue=self.plain(fields.get("journal", "")),
         )  # fmt: skip
-        files = [name.strip() for match in _FILE.finditer(self._bare) for name in (match["braced"] or match["bare"]).split(",")]
+        files = [
+            name.strip()
+            for match in _FILE.finditer(self._bare)
+            for name in (match["braced"] or match["bare"]).split(",")
+        ]
         keys = [key.strip() for match in _CITE.finditer(self._bare) for key in match[1].split(",")]
         for key, values in (("inputs", files), ("labels", _LABEL.findall(self._bare)), ("cites", keys)):
             unique = [clip(value, 200) for value in dict.fromkeys(values) if value]

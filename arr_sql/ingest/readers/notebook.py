@@ -18,19 +18,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from arr_sql.core.decode import Undecodable, decode
+
 from .base import JSON, STUB_KIND, Cut, Piece, ReadResult, Unreadable, clip, cover, join_heading, split_lines
 from .citation import citation, find_arxiv, find_doi, split_names
 from .code import code_cuts
 from .front_matter import read_front_matter
 from .markdown import MarkdownReader
 from .python_code import PythonReader
-from arr_sql.core.decode import Undecodable, decode
 
 OUTPUT_CHARS = 8_000
 _CELL_OUTPUT_CHARS = 20_000
 _FORMATS = (3, 4)
 # ESC sequences (CSI, OSC, two characters) and the eight-bit CSI.
-_ANSI = re.compile(r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,16}[@-~]|\x1b\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)?|\x1b[ -/]?[0-~]|\x1b")
+_ANSI = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,16}[@-~]|\x1b\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)?|\x1b[ -/]?[0-~]|\x1b"
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 # One line without a space, longer than any word: base64 and its like inside a text output or a source.
 _BLOB = re.compile(r"[A-Za-z0-9+/=_-]{2000,}")
@@ -50,7 +53,9 @@ class NotebookReader:
     def read(self, text: str, path: str) -> ReadResult:
         """For text in memory; a refusal becomes a result without pieces and a warning."""
         result = self.read_bytes(text.encode("utf-8", "replace"), path)
-        return ReadResult((), warnings=(f"{result.code}: {result.detail}",)) if isinstance(result, Unreadable) else result
+        return (
+            ReadResult((), warnings=(f"{result.code}: {result.detail}",)) if isinstance(result, Unreadable) else result
+        )
 
     def read_bytes(self, data: bytes, path: str) -> ReadResult | Unreadable:
         if not data.strip():
@@ -202,7 +207,9 @@ class _Notebook:
                 yield "".join(stream)
                 stream = []
             if kind in {"error", "pyerr"}:
-                trace = "\n".join(map(_joined, output["traceback"])) if isinstance(output.get("traceback"), list) else ""
+                trace = (
+                    "\n".join(map(_joined, output["traceback"])) if isinstance(output.get("traceback"), list) else ""
+                )
                 last = f"{_joined(output.get('ename'))}: {_joined(output.get('evalue'))}"
                 yield trace if last.strip(": ") in _ANSI.sub("", trace) else f"{trace}\n{last}"
             else:
@@ -251,14 +258,24 @@ class _Notebook:
         metadata = _metadata(self._tree)
         named = metadata.get("title")
         front = self._front.get("title")
-        self._title = clip(named if isinstance(named, str) and named else front if isinstance(front, str) and front else self._title)
+        self._title = clip(
+            named if isinstance(named, str) and named else front if isinstance(front, str) and front else self._title
+        )
         authors = metadata.get("authors")
-        names = [_joined(item.get("name") if isinstance(item, dict) else item) for item in authors] if isinstance(authors, list) else []
+        names = (
+            [_joined(item.get("name") if isinstance(item, dict) else item) for item in authors]
+            if isinstance(authors, list)
+            else []
+        )
         if not names and isinstance(self._front.get("author"), str):
             names = split_names(str(self._front["author"]))
         prose = self._prose[0] if self._prose else ""
         return citation(
-            title=self._title, authors=names, year=str(self._front.get("date", "")), doi=find_doi(prose), arxiv_id=find_arxiv(prose)
+            title=self._title,
+            authors=names,
+            year=str(self._front.get("date", "")),
+            doi=find_doi(prose),
+            arxiv_id=find_arxiv(prose),
         )
 
     def _note(self) -> None:
@@ -270,7 +287,9 @@ class _Notebook:
             listed = ", ".join(f"{count} {kind}" for kind, count in sorted(self._omitted.items()))
             self._warnings.append(f"outputs_omitted: {clip(listed, 400)}")
         if self._cut:
-            self._warnings.append(f"output_cut: {sum(self._cut.values())} characters of cells {_numbers(list(self._cut))}")
+            self._warnings.append(
+                f"output_cut: {sum(self._cut.values())} characters of cells {_numbers(list(self._cut))}"
+            )
 
 
 def _code_cuts(source: str, lines: list[str], language: str, python: PythonReader) -> list[Cut]:
@@ -278,12 +297,17 @@ def _code_cuts(source: str, lines: list[str], language: str, python: PythonReade
         return []
     if language == "python" or language == "ipython":
         plain = "\n".join("pass  # " + line if line.startswith(("%", "!")) else line for line in lines)
-        return [Cut(piece.start_line, piece.heading, piece.kind, piece.name) for piece in python.read(plain, "cell.py").pieces]
+        return [
+            Cut(piece.start_line, piece.heading, piece.kind, piece.name)
+            for piece in python.read(plain, "cell.py").pieces
+        ]
     return code_cuts(lines, language)
 
 
 def _under(path: str, piece: Piece) -> Piece:
-    return Piece(piece.text, piece.start_line, piece.end_line, join_heading(path, piece.heading), piece.kind, piece.name)
+    return Piece(
+        piece.text, piece.start_line, piece.end_line, join_heading(path, piece.heading), piece.kind, piece.name
+    )
 
 
 def _head_and_tail(text: str, limit: int) -> str:

@@ -14,6 +14,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 _MIN_ROWS = 3
@@ -176,7 +177,7 @@ def _plain_order(segments: list[Segment]) -> list[list[Segment]]:
             lines[-1].append(item)
         else:
             lines.append([item])
-    jumps = sum(below[0].top < above[0].top - 3 * below[0].size for above, below in zip(lines, lines[1:], strict=False))
+    jumps = sum(below[0].top < above[0].top - 3 * below[0].size for above, below in pairwise(lines))
     if jumps <= max(2, len(lines) // 20):
         return lines
     lines = []
@@ -200,7 +201,8 @@ def without_repeats(pages: list[list[Row]]) -> tuple[list[list[Row]], int]:
     """Pages without running headers, footers and page numbers, and how many lines were dropped.
 
     A line is one if, digits aside, it stands among the first or last three lines, and in the upper or lower margin, of
-    at least three pages and of a third of all. Its first appearance stays, and so does the only line of a page, unless it is nothing but a page number.
+    at least three pages and of a third of all. Its first appearance stays, and so does the only line of a page, unless
+    it is nothing but a page number.
     """
     if len(pages) < 3:
         return pages, 0
@@ -258,6 +260,9 @@ def mend_hyphens(pages: list[list[Row]]) -> tuple[list[list[Row]], int]:
             texts[index + 1] = texts[index + 1][tail.end() :]
             mended += 1
         result.append(
-            [Row(text.replace("\xad", "-").strip(), row.size, row.place, row.gap) for row, text in zip(rows, texts, strict=True)]
+            [
+                Row(text.replace("\xad", "-").strip(), row.size, row.place, row.gap)
+                for row, text in zip(rows, texts, strict=True)
+            ]
         )
     return [[row for row in rows if row.text] for rows in result], mended

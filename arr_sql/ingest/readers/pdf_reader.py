@@ -35,7 +35,8 @@ _WORKER = Path(__file__).with_name("pdf_worker.py")
 _PASSWORD_ERROR, _SECURITY_ERROR = 4, 5  # FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 _HEADING_RATIO = 1.12
 _JUNK_TITLE = re.compile(
-    r"(?:microsoft word|powerpoint|untitled|unnamed|title|document\d*|slide \d|no title|.*\.(?:dvi|docx?|pptx?|tex|pdf|indd|ps|rtf|odt)$|\W*$)",
+    r"(?:microsoft word|powerpoint|untitled|unnamed|title|document\d*|slide \d|no title"
+    r"|.*\.(?:dvi|docx?|pptx?|tex|pdf|indd|ps|rtf|odt)$|\W*$)",
     re.IGNORECASE,
 )
 _MARKUP = re.compile(rb"\s*(?:<!doctype|<html|<\?xml|<head|<body|\{)", re.IGNORECASE)
@@ -94,7 +95,9 @@ def _extract(data: bytes, passwords: Sequence[str]) -> dict[str, Any] | Unreadab
     try:
         answer = json.loads(done.stdout)
     except ValueError:
-        return Unreadable("too_complex", f"the reading process ended with {done.returncode}, out of memory or time, or a crash")
+        return Unreadable(
+            "too_complex", f"the reading process ended with {done.returncode}, out of memory or time, or a crash"
+        )
     return answer if isinstance(answer, dict) else Unreadable("malformed")
 
 
@@ -104,7 +107,9 @@ def _refused(answer: dict[str, Any], n_passwords: int) -> Unreadable:
     if answer["error"] == "memory":
         return Unreadable("too_complex", f"more than {MAX_BYTES >> 20} MiB of memory")
     if answer.get("code") == _PASSWORD_ERROR:
-        return Unreadable("encrypted", f"none of {n_passwords} passwords opens it" if n_passwords else "it needs a password")
+        return Unreadable(
+            "encrypted", f"none of {n_passwords} passwords opens it" if n_passwords else "it needs a password"
+        )
     if answer.get("code") == _SECURITY_ERROR:
         return Unreadable("encrypted", "by a method that is not supported")
     return Unreadable("malformed", "PDFium can't open it")
@@ -138,7 +143,9 @@ def _result(answer: dict[str, Any], is_whole: bool) -> ReadResult | Unreadable:
     if odd:
         warnings.append(f"pdf_pages_garbled: {ranges(sorted(odd))}")
     if len(answer["pages"]) < count:
-        warnings.append(f"pdf_pages_not_read: {len(answer['pages']) + 1}-{count} (limits: {MAX_PAGES} pages, {MAX_CHARS} characters)")
+        warnings.append(
+            f"pdf_pages_not_read: {len(answer['pages']) + 1}-{count} (limits: {MAX_PAGES} pages, {MAX_CHARS} characters)"
+        )
     if dropped:
         warnings.append(f"pdf_repeated_lines: {dropped} headers, footers and page numbers left out")
     info = {key: clean_text(value) for key, value in answer["info"].items()}
@@ -225,7 +232,12 @@ def _pieces(pages: list[list[Row]], title: str, body: float) -> tuple[Piece, ...
         while at < len(rows):
             if _is_heading(rows[at], body):
                 end = at + 1
-                while end < len(rows) and _is_heading(rows[end], body) and rows[end].size == rows[at].size and not rows[end].gap:
+                while (
+                    end < len(rows)
+                    and _is_heading(rows[end], body)
+                    and rows[end].size == rows[at].size
+                    and not rows[end].gap
+                ):
                     end += 1
                 if end == len(rows) or (_is_heading(rows[end], body) and rows[end].size >= rows[at].size):
                     at = end  # one of several large lines, or the last line: nothing stands below it

@@ -16,7 +16,11 @@ from .citation import citation, find_arxiv, find_doi
 _FIELD = re.compile(r"\s{0,3}(?P<tag>[A-Z][A-Z0-9])\s{1,3}-(?:\s(?P<value>.*))?$")
 _START = re.compile(r"\ufeff?\s{0,3}TY\s{1,3}-")
 _SHOWN = ("title", "authors", "venue", "year", "doi", "arxiv_id")
-_TITLES, _AUTHORS, _VENUES = ("TI", "T1", "CT"), ("AU", "A1", "A2", "A3", "ED"), ("JO", "JF", "T2", "BT", "JA", "J2", "J1", "PB")
+_TITLES, _AUTHORS, _VENUES = (
+    ("TI", "T1", "CT"),
+    ("AU", "A1", "A2", "A3", "ED"),
+    ("JO", "JF", "T2", "BT", "JA", "J2", "J1", "PB"),
+)
 _MAX_LISTED = 2_000
 
 
@@ -72,17 +76,24 @@ class RisReader(TextReader):
         if "title" not in known:
             warnings.append(f"ris_broken: line {start + 1}: no title")
         key = next((value for name in ("ID", "LB") for value in fields.get(name, ()) if value), "")
-        listed.append(({"key": clip(key, 80)} if key else {}) | known)
-        parts = [", ".join(map(str, value)) if isinstance(value := known.get(name, ""), list) else str(value) for name in _SHOWN]
+        listed.append({"key": clip(key, 80), **known} if key else dict(known))
+        parts = [
+            ", ".join(map(str, value)) if isinstance(value := known.get(name, ""), list) else str(value)
+            for name in _SHOWN
+        ]
         keywords = ", ".join(fields.get("KW", ())[:20])
-        return Cut(start + 1, clip(" — ".join(part for part in [*parts, keywords] if part), 480), "entry", clip(key, 80))
+        return Cut(
+            start + 1, clip(" — ".join(part for part in [*parts, keywords] if part), 480), "entry", clip(key, 80)
+        )
 
 
 def _cited(fields: dict[str, list[str]]) -> dict[str, JSON]:
     def first(*tags: str) -> str:
         return next((value for tag in tags for value in fields.get(tag, ()) if value), "")
 
-    links = " ".join(value for tag in ("UR", "L1", "L2", "M3", "N1", "AN", "JO", "T2") for value in fields.get(tag, ())[:5])
+    links = " ".join(
+        value for tag in ("UR", "L1", "L2", "M3", "N1", "AN", "JO", "T2") for value in fields.get(tag, ())[:5]
+    )
     return citation(
         title=first(*_TITLES), authors=next((fields[tag] for tag in _AUTHORS if fields.get(tag)), []), year=first("PY", "Y1", "DA"),
         doi=first("DO") or find_doi(links), arxiv_id=find_arxiv(links) or find_arxiv(first("DO")), language=first("LA"),

@@ -29,7 +29,7 @@ _ESCAPED = re.compile(r"\\([&%$#_{}])")
 
 def decode_tex(text: str) -> str:
     """Plain text for display and search: accents and Greek letters decoded, braces and commands dropped."""
-    text = _ACCENT.sub(_accent, text)
+    text = _ACCENT.sub(_accent, text.replace("\\-", ""))
     text = _ESCAPED.sub("\\1\u2060", text)  # the joiner protects an escaped brace from being dropped below
     text = _COMMAND.sub(_command, text)
     text = _DROPPED.sub("", text.replace("\\\\", " "))

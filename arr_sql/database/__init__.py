@@ -1,0 +1,29 @@
+"""The one place where the parts are joined: :class:`ResearchDatabase`, one file seen from one scope.
+
+A request falls through the floors once and rises once. Every method acts in ``self.scope`` and nowhere else. Each group
+of methods is a module of its own: ``base`` (connections), ``sources``, ``retrieval``, ``memories``, ``operator``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from arr_sql.core.project import find_project
+from arr_sql.database.base import DEFAULT_MAX_FILE_BYTES
+from arr_sql.database.memories import MemoryMethods
+from arr_sql.database.operator import OperatorMethods
+from arr_sql.database.retrieval import RetrievalMethods
+
+__all__ = ["DEFAULT_MAX_FILE_BYTES", "ResearchDatabase", "connect"]
+
+
+def connect(folder: str | Path = ".", *, environment: str | None = None, branch: str | None = None) -> ResearchDatabase:
+    """The project that ``folder`` belongs to, in the scope that follows from where it is.
+
+    Raises StoreMissing when there is no project or file, SchemaOutOfDate and the other StoreErrors of an unfit file.
+    """
+    return ResearchDatabase.of_project(find_project(Path(folder), environment=environment, branch=branch))
+
+
+class ResearchDatabase(RetrievalMethods, MemoryMethods, OperatorMethods):
+    """One database file seen from one scope. Use as a context manager, or call :meth:`close`."""

@@ -1,0 +1,179 @@
+"""Retrieval: plan, search, and the records of both."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from arr_sql.core.analysis import ANALYSER_VERSION
+from arr_sql.core.connection import Connection, store_errors, write_transaction
+from arr_sql.core.router_models import MAX_QUERY, Degradation, QueryPlan, ReasonCode, RouterResult
+from arr_sql.core.snapshot import same_snapshot
+from arr_sql.core.statements import load
+from arr_sql.database.base import DatabaseBase, installed_embedder
+from arr_sql.errors import InputError, QueryEmpty, StoreFull, StoreReadOnly
+from arr_sql.index.text_index import TEXT_INDEX_VERSION, stale_text_indexes
+from arr_sql.ingest.roots import is_other_branch, read_roots
+from arr_sql.memory.retrieval_log import RetrievalRecord, add_retrieval, read_retrievals
+from arr_sql.memory.scope_store import read_scope
+from arr_sql.policy.admission import Policy, ToolFacts, Verdict, admit
+from arr_sql.policy.plan_rules import parse_plan, rule_plan
+from arr_sql.policy.retrieval_router import Limits, RunOutcome, run
+from arr_sql.retrieval.bm25_retriever import Bm25Retriever
+from arr_sql.retrieval.catalog import Catalog, Channel
+from arr_sql.retrieval.freshness import FreshnessChecker
+from arr_sql.retrieval.grep_retriever import GrepRetriever, GrepRoot
+from arr_sql.retrieval.memory_retriever import MemoryRetriever
+from arr_sql.retrieval.rule_reranker import RERANKER_VERSION
+from arr_sql.retrieval.vector_retriever import QueryVectors, VectorRetriever, from_embedder
+
+# Which text index each channel reads: an index behind its content refuses the channel at admission.
+CHANNEL_INDEX = {"bm25": "chunk_text", "research-memory": "memory_text"}
+
+
+class RetrievalMethods(DatabaseBase):
+    """Asking, and what was asked before."""
+
+    def plan(self, query: str, plan: Any = None) -> tuple[QueryPlan, tuple[Verdict, ...]]:
+        """The plan that a search would run and the verdict on each call. Runs nothing and writes nothing."""
+        query = _checked_query(query)
+        catalog, _ = self._catalog()
+        parsed = parse_plan(plan, query) if plan is not None else rule_plan(catalog.names())
+        stale = self._stale()
+        tools = {r.name: ToolFacts(r.name, r.provider, r.read_only, r.name in stale) for r in catalog}
+        return parsed, admit(parsed, query, tools, Policy())
+
+    def search(self, query: str, *, k: int | None = None, plan: Any = None, write_record: bool = True) -> RouterResult:
+        """Evidence for ``query`` with the account of how it was found; the retrieval is recorded.
+
+        Raises QueryEmpty, PlanInvalid and other InputErrors for the caller's mistakes; a channel's failure is a value.
+        """
+        query, limits = _checked_query(query), self._limits
+        if k is not None:
+            if not 1 <= k <= 1000:
+                raise InputError(f"k is {k}; it must be between 1 and 1000.")
+            # One depth for every k up to 100 and one beyond: the first N of a longer answer are the answer for N.
+            depth = limits.depth if k <= limits.depth else 1000
+            limits = Limits(k=k, depth=depth, deadline_seconds=limits.deadline_seconds)
+        started = time.monotonic()
+        catalog, vector = self._catalog()
+        parsed = parse_plan(plan, query) if plan is not None else rule_plan(catalog.names())
+        policy, roots = Policy(), {root.id: root for root in self._grep_roots()}
+        with store_errors(self.path), same_snapshot(list(self._readers.values())), FreshnessChecker(roots) as freshness:
+            scope_row = read_scope(self._reader("main"), self.scope)
+            outcome = run(
+                query, self.scope, parsed, catalog, policy=policy, limits=limits, stale=self._stale(),
+                freshness=freshness.check, on_timeout=self._interrupt,
+            )  # fmt: skip
+        record = RetrievalRecord(
+            query=query, plan=parsed, plan_origin="rules" if plan is None else "caller", limits=asdict(limits),
+            scope_revision=scope_row.revision if scope_row else 0, analyser_version=ANALYSER_VERSION,
+            index_version=f"text {TEXT_INDEX_VERSION}, rerank {RERANKER_VERSION}",
+            model_fingerprint=vector.fingerprint, query_vectors=vector.used, policy_hash=policy.hash,
+            evidence=outcome.evidence, traces=outcome.traces, rejections=outcome.rejections,
+            degradations=outcome.degradations, partial=outcome.partial, state=outcome.state,
+            duration_ms=1000 * (time.monotonic() - started),
+        )  # fmt: skip
+        return self._recorded(record, outcome, write_record)
+
+    def _recorded(self, record: RetrievalRecord, outcome: RunOutcome, write_record: bool) -> RouterResult:
+        retrieval_id, degradations = "unrecorded", outcome.degradations
+        if write_record:
+            try:
+                writer = self._write()
+                with write_transaction(writer, self.path):
+                    retrieval_id = add_retrieval(
+                        writer, self.scope, record, actor=self.actor, now=self._clock(), keep_query=self._keep_query
+                    )
+            except (StoreReadOnly, StoreFull):  # the answer is there all the same
+                degradations = (*degradations, Degradation(code=ReasonCode.RECORD_NOT_WRITTEN))
+        return RouterResult(
+            retrieval_id=retrieval_id, evidence=outcome.evidence, traces=outcome.traces, rejections=outcome.rejections,
+            degradations=degradations, partial=outcome.partial, state=outcome.state, plan=record.plan,
+        )  # fmt: skip
+
+    def register_channel(self, make: Callable[[Connection], Channel]) -> None:
+        """Add a channel of one's own: ``make`` gets a read connection. Registration refuses what admission would refuse."""
+        catalog, _ = self._catalog()
+        name = f"extra {len(self._extra_channels)}"
+        catalog.register(make(self._reader(name)))
+        self._extra_channels.append(make)
+
+    def _catalog(self) -> tuple[Catalog, VectorRetriever]:
+        catalog = Catalog()
+        vector = VectorRetriever(self._reader("vector"), self._vectors, self._has_model)
+        catalog.register(MemoryRetriever(self._reader("research-memory"), self._clock))
+        catalog.register(Bm25Retriever(self._reader("bm25")))
+        catalog.register(vector)
+        catalog.register(GrepRetriever(self._reader("grep"), self._grep_roots))
+        for number, make in enumerate(self._extra_channels):
+            channel = make(self._reader(f"extra {number}"))
+            catalog.register(channel)
+            self._reader_of[channel.name] = f"extra {number}"
+        return catalog, vector
+
+    def _vectors(self) -> QueryVectors | None:
+        if self._query_vectors is None:
+            embedder = self._embedder_source()
+            if embedder is None:
+                return None
+            self._query_vectors = from_embedder(embedder)
+        return self._query_vectors
+
+    def _has_model(self) -> bool:
+        """Is a model there? Asked before one is loaded, which takes half a second."""
+        if self._embedder_source is not installed_embedder:
+            return self._vectors() is not None
+        from arr_sql.index.embedders.model_store import find_default_model
+
+        return find_default_model() is not None
+
+    def _grep_roots(self) -> Sequence[GrepRoot]:
+        return [
+            GrepRoot(root.id, root.prefix, str(root.path), root.only_file, is_other_branch(root, self.scope))
+            for root in read_roots(self._reader("grep"), self.scope, self.project_folder)
+        ]
+
+    def _stale(self) -> frozenset[str]:
+        behind = stale_text_indexes(self._reader("main"), self.scope)
+        return frozenset(channel for channel, index in CHANNEL_INDEX.items() if index in behind)
+
+    def _interrupt(self, channel: str) -> None:
+        """Stop the statement of a channel that missed its deadline; its connection is not used again."""
+        connection = self._readers.pop(self._reader_of.get(channel, channel), None)
+        if connection is not None:
+            connection.interrupt()
+            self._abandoned.append(connection)  # closed with the database: its thread may still be inside it
+
+    def retrievals(self, retrieval_id: str | None = None, limit: int = 20) -> list[dict[str, Any]]:
+        """Records of this scope, newest first; the one with ``retrieval_id`` when given (InputError if there is none)."""
+        with store_errors(self.path):
+            found = read_retrievals(self._reader("main"), self.scope, retrieval_id, limit)
+        if retrieval_id is not None and not found:
+            raise InputError(
+                f"There is no retrieval '{retrieval_id}' in this scope. See `arr audit list --kind retrieval`."
+            )
+        return found
+
+    def chunk(self, chunk_id: str) -> dict[str, Any]:
+        """One live chunk of this scope as plain values. Raises InputError when there is none."""
+        with store_errors(self.path):
+            row = (
+                self._reader("main")
+                .execute(load("read_chunk"), {**self.scope.bindings(), "chunk_id": chunk_id})
+                .fetchone()
+            )
+        if row is None:
+            raise InputError(f"There is no chunk '{chunk_id}' in this scope. `arr search --json` shows chunk ids.")
+        return dict(row)
+
+
+def _checked_query(query: str) -> str:
+    """The query, trimmed. Raises QueryEmpty or InputError."""
+    if not isinstance(query, str) or not query.strip():
+        raise QueryEmpty('The query is empty. Say what to look for, for example: arr search "why did run 7 diverge".')
+    if len(query) > MAX_QUERY:
+        raise InputError(f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are allowed. Shorten it.")
+    return query.strip()

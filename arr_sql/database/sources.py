@@ -1,0 +1,82 @@
+"""Sources: trusting folders, taking files in, embedding them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from arr_sql.core.canonical import sha256_text
+from arr_sql.core.connection import store_errors, write_transaction
+from arr_sql.database.base import DatabaseBase
+from arr_sql.errors import InputError, PathRefused
+from arr_sql.ingest.roots import RootRow, add_root, read_roots
+from arr_sql.memory.audit_log import append_event
+from arr_sql.memory.scope_store import advance, ensure_scope
+
+if TYPE_CHECKING:
+    # Imported where they are used: a search pays for none of them (tests/promises/test_imports.py).
+    from arr_sql.index.vector_index import EmbedSummary
+    from arr_sql.ingest.sync import Progress, SyncSummary
+
+
+class SourceMethods(DatabaseBase):
+    """What a scope draws on."""
+
+    def add(self, target: str | Path, progress: Progress = lambda phase, done, total: None) -> SyncSummary:
+        """Trust a folder or file for this scope and take its files in. Raises PathRefused when it is neither."""
+        path = Path(target)
+        if path.exists() and not (path.is_dir() or path.is_file()):
+            raise PathRefused(
+                f"'{path}' is neither a folder nor a file (a pipe, socket or device). Name a folder or a file to add."
+            )
+        writer = self._ready_writer()
+        with write_transaction(writer, self.path):
+            scope_row = ensure_scope(writer, self.scope, self.actor, self._clock())
+            known = {item.id for item in read_roots(writer, self.scope, self.project_folder)}
+            root = add_root(writer, self.scope, scope_row.id, self.project_folder, Path(target), self._clock())
+            if root.id not in known:
+                scope_row = advance(writer, scope_row, is_content=False)
+                append_event(
+                    writer, scope_id=scope_row.id, revision=scope_row.revision, at=self._clock(), actor=self.actor,
+                    kind="root_added", subject_kind="root", subject_id=str(root.id), subject_hash="",
+                    details={"path_hash": sha256_text(str(root.path)), "is_file": root.only_file is not None},
+                )  # fmt: skip
+        return self._sync([root], progress)
+
+    def sync(self, progress: Progress = lambda phase, done, total: None) -> SyncSummary:
+        """Bring every root of this scope up to date with the disk."""
+        self._ready_writer()
+        roots = self.roots()
+        if not roots:
+            raise InputError("Nothing has been added to this scope yet. Run `arr add FOLDER` first.")
+        return self._sync(roots, progress)
+
+    def _sync(self, roots: list[RootRow], progress: Progress) -> SyncSummary:
+        from arr_sql.ingest.sync import Syncer
+
+        syncer = Syncer(
+            self._write(), self.path, self.scope, self.actor,
+            max_file_bytes=self._max_file_bytes, progress=progress, clock=self._clock,
+        )  # fmt: skip
+        return syncer.sync(roots, self.roots())
+
+    def roots(self) -> list[RootRow]:
+        """The folders and files that this scope trusts."""
+        with store_errors(self.path):
+            return read_roots(self._reader("main"), self.scope, self.project_folder)
+
+    def embed(
+        self, *, rebuild: bool = False, progress: Callable[[int, int], None] = lambda done, total: None
+    ) -> EmbedSummary:
+        """Compute the vectors that are missing. Raises ModelError when there is no model."""
+        from arr_sql.index.embedders.model_store import open_embedder
+        from arr_sql.index.vector_index import fill_vectors
+
+        embedder = self._embedder_source()
+        if embedder is None:
+            embedder = open_embedder()  # raises ModelError, whose message says how to get a model
+        return fill_vectors(
+            self._write(), self.path, self.scope, embedder,
+            actor=self.actor, clock=self._clock, rebuild=rebuild, progress=progress,
+        )  # fmt: skip
