@@ -135,10 +135,10 @@ def _freshness(project: DemoProject) -> None:
     name = next(iter(project.scopes))
     edited = project.folder / name / "notes" / "power-cap.md"
     edited.write_text(edited.read_text("utf-8") + "\nEdited just now: DEMO_EDIT_7731\n", "utf-8", newline="\n")
-    for item in project.of(name).search("power cap DEMO_EDIT_7731", k=4).evidence:
-        if item.source_ref.endswith("power-cap.md"):
-            found_by = ", ".join(dict.fromkeys(rank.channel for rank in item.channels))
-            echo(f"  {item.source_ref} {item.locator} [{item.freshness}] found by {found_by}")
+    for query in ("DEMO_EDIT_7731", "power cap of the two nodes"):
+        item = project.of(name).search(query, k=1).evidence[0]
+        found_by = ", ".join(dict.fromkeys(rank.channel for rank in item.channels))
+        click.echo(f"  {query!r}: {item.source_ref} {item.locator} [{item.freshness}] found by {found_by}")
     summary = project.of(name).sync()
     echo(f"  arr sync: changed {', '.join(summary.changed)}; {summary.unchanged} unchanged")
 

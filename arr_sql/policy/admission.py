@@ -68,7 +68,9 @@ def admit(plan: QueryPlan, query: str, tools: Mapping[str, ToolFacts], policy: P
         for call_index, call in enumerate(calls):
             code = _refusal(call.tool, tools, policy, used)
             used += code is None
-            verdicts.append(Verdict(round_index, call_index, call.tool, query if call.query is None else call.query, code))
+            verdicts.append(
+                Verdict(round_index, call_index, call.tool, query if call.query is None else call.query, code)
+            )
     return tuple(verdicts)
 
 

@@ -57,7 +57,9 @@ def parse_plan(value: Any, query: str) -> QueryPlan:
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"]) or "plan"
-            raise PlanInvalid(f"The plan is invalid at {where}: {first['msg']}. See docs/concepts.md.", str(ReasonCode.PLAN_INVALID)) from None
+            raise PlanInvalid(
+                f"The plan is invalid at {where}: {first['msg']}. See docs/concepts.md.", str(ReasonCode.PLAN_INVALID)
+            ) from None
     fault = plan_fault(plan, query)
     if fault is not None:
         raise PlanInvalid(f"The plan was refused ({fault}). See docs/reason-codes.md.", str(fault))

@@ -60,7 +60,7 @@ class RunOutcome:
 class _Account:
     """The account of a run while it is being written."""
 
-    traces: list[ToolTrace] = field(default_factory=list)
+    by_call: dict[tuple[int, int], ToolTrace] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
     degradations: list[Degradation] = field(default_factory=list)
     lists: list[RankedList] = field(default_factory=list)
@@ -69,11 +69,25 @@ class _Account:
 
     def refuse(self, verdict: Verdict, code: ReasonCode) -> None:
         """A call that did not run."""
-        self.traces.append(
-            ToolTrace(round_index=verdict.round_index, tool_name=verdict.tool_name, state="rejected", accepted=False, reason=str(code))
-        )
+        state: ChannelState = "stale" if code is ReasonCode.STALE_INDEX else "rejected"
+        self.keep(
+            verdict,
+            ToolTrace(
+                round_index=verdict.round_index, tool_name=verdict.tool_name, state=state, accepted=False,
+                reason=str(code),
+            ),
+        )  # fmt: skip
         self.rejections.append(Rejection(code=code, tool_name=verdict.tool_name, round_index=verdict.round_index))
         self.is_partial = True
+
+    def keep(self, verdict: Verdict, trace: ToolTrace) -> None:
+        """Note what became of one call."""
+        self.by_call[(verdict.round_index, verdict.call_index)] = trace
+
+    @property
+    def traces(self) -> tuple[ToolTrace, ...]:
+        """One trace a call, in the order of the plan."""
+        return tuple(trace for _, trace in sorted(self.by_call.items(), key=lambda item: item[0]))
 
 
 @dataclass
@@ -188,7 +202,7 @@ def _account_for(call: _Call, scope: ScopeKey, limits: Limits, account: _Account
         account.degradations.append(Degradation(code=fault, tool_name=name))
         account.is_partial = True
         state = "timed_out" if fault is ReasonCode.TIMED_OUT else "error"
-        account.traces.append(_trace(call, state, reason=str(fault)))
+        account.keep(call.verdict, _trace(call, state, reason=str(fault)))
         return ()
     assert answer is not None
     hits, refused = _good_hits(answer.hits, scope, limits.depth)
@@ -199,8 +213,9 @@ def _account_for(call: _Call, scope: ScopeKey, limits: Limits, account: _Account
         account.degradations.append(
             Degradation(code=answer.code or ReasonCode.CHANNEL_ERROR, tool_name=name, detail=dict(answer.detail))
         )
-    account.traces.append(
-        _trace(call, answer.state, answer.candidate_count, len(hits), str(answer.code or ""), dict(answer.detail))
+    account.keep(
+        call.verdict,
+        _trace(call, answer.state, answer.candidate_count, len(hits), str(answer.code or ""), dict(answer.detail)),
     )
     if hits:
         if call.verdict.query not in account.queries:
@@ -291,7 +306,12 @@ def _is_finite(score: Any) -> bool:
 
 
 def _trace(
-    call: _Call, state: Any, candidates: int = 0, eligible: int = 0, reason: str = "", detail: dict[str, Any] | None = None
+    call: _Call,
+    state: Any,
+    candidates: int = 0,
+    eligible: int = 0,
+    reason: str = "",
+    detail: dict[str, Any] | None = None,
 ) -> ToolTrace:
     end = call.finished or time.monotonic()
     return ToolTrace(
@@ -309,7 +329,7 @@ def _outcome(query: str, account: _Account, limits: Limits, freshness: Callable[
     complete = all(trace.state in ("ok", "empty") for trace in account.traces)
     state: RunState = "found" if evidence else ("nothing_found" if complete else "incomplete")
     return RunOutcome(
-        evidence, tuple(account.traces), tuple(account.rejections), tuple(account.degradations), account.is_partial, state
+        evidence, account.traces, tuple(account.rejections), tuple(account.degradations), account.is_partial, state
     )
 
 

@@ -106,9 +106,13 @@ class Catalog:
         if read_only is not True:
             raise StateError(f"Channel '{name}' does not state exactly that it is read-only.")
         if not isinstance(provider, str) or provider not in self._allowed_providers:
-            raise StateError(f"Channel '{name}' has a provider that is not allowed. Allowed: {', '.join(sorted(self._allowed_providers))}.")
+            raise StateError(
+                f"Channel '{name}' has a provider that is not allowed. Allowed: {', '.join(sorted(self._allowed_providers))}."
+            )
         if has_unsafe_word(name) or has_unsafe_word(provider):
-            raise StateError(f"Channel '{name}' has a word in its name or provider that names an action or a remote service.")
+            raise StateError(
+                f"Channel '{name}' has a word in its name or provider that names an action or a remote service."
+            )
         self._by_name[name] = Registration(channel, name, provider, read_only)
 
     def get(self, name: str) -> Registration | None:

@@ -133,7 +133,10 @@ class GrepRetriever:
             row, key = holders.get(place), (hit.root_name, hit.rel)
             if row is not None and key not in unchanged:
                 info = opened[int(hit.root_name)][1].look(hit.rel)
-                unchanged[key] = isinstance(info, FileInfo) and (info.size, info.mtime_ns) == (row["size"], row["mtime_ns"])
+                unchanged[key] = isinstance(info, FileInfo) and (info.size, info.mtime_ns) == (
+                    row["size"],
+                    row["mtime_ns"],
+                )
             if row is not None and unchanged[key] and _holds(row["content"], hit):
                 groups.setdefault(row["chunk_id"], _Group([], row)).lines.append(hit)
             else:
@@ -184,7 +187,13 @@ def _rank(groups: list[_Group], roots: dict[int, GrepRoot], scope: ScopeKey, k: 
         scored.append((-score, hit.source_ref, group.lines[0].line_no, hit.chunk_id, group, hit))
     scored.sort(key=lambda item: item[:4])
     return [
-        Hit(**{**vars(hit), "rank": rank, "metadata": {**hit.metadata, "matched_lines": [x.line_no for x in group.lines][:20]}})
+        Hit(
+            **{
+                **vars(hit),
+                "rank": rank,
+                "metadata": {**hit.metadata, "matched_lines": [x.line_no for x in group.lines][:20]},
+            }
+        )
         for rank, (*_, group, hit) in enumerate(scored[:k], 1)
     ]
 

@@ -67,7 +67,9 @@ def fuse(lists: Sequence[RankedList], rrf_k: int = RRF_K) -> FusionResult:
             elif not any((r.channel, r.query_index) == (rank.channel, rank.query_index) for r in known.ranks):
                 found[hit.chunk_id] = replace(known, ranks=(*known.ranks, rank))
     if len(filled) > 1:
-        scored = [replace(item, rrf_score=significant(sum(r.contribution for r in item.ranks))) for item in found.values()]
+        scored = [
+            replace(item, rrf_score=significant(sum(r.contribution for r in item.ranks))) for item in found.values()
+        ]
     else:
         scored = list(found.values())
     scored.sort(key=lambda item: (-(item.rrf_score or 0.0), item.best_rank, item.hit.chunk_id))

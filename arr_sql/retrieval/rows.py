@@ -27,4 +27,6 @@ def chunk_hit(row: Any, scope: ScopeKey, rank: int, score: float, extra: Mapping
 
 def ranked(scored: list[tuple[float, str, Any]]) -> list[tuple[float, str, Any]]:
     """Best first: by score at 12 significant digits, then by id, so that equal scores have one order everywhere."""
-    return sorted(((significant(score), chunk_id, row) for score, chunk_id, row in scored), key=lambda item: (-item[0], item[1]))
+    return sorted(
+        ((significant(score), chunk_id, row) for score, chunk_id, row in scored), key=lambda item: (-item[0], item[1])
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from pathlib import Path
 
@@ -104,10 +103,11 @@ def test_strict_is_3_exactly_when_partial_or_degraded(project: Path, as_json: tu
 
 def test_a_busy_file_is_exit_code_4(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that holds the lock longer than the timeout: exit code 4 and a sentence, for --json as JSON."""
-    from arr_sql import database
+    from arr_sql.core import connection
     from arr_sql.core.connection import open_writer
 
-    monkeypatch.setattr(database, "open_writer", functools.partial(open_writer, timeout=0.1))
+    connect = connection._connect
+    monkeypatch.setattr(connection, "_connect", lambda path, mode, timeout: connect(path, mode, 0.1))
     other = open_writer(project / ".arr" / "arr.db")
     try:
         other.execute("BEGIN IMMEDIATE")

@@ -145,6 +145,21 @@ def test_headers_are_shown_once_and_page_numbers_never() -> None:
     assert result.warnings == ("pdf_repeated_lines: 9 headers, footers and page numbers left out",)
 
 
+def test_lines_that_differ_stay() -> None:
+    """A heading with a number of its own on each page is text; one that counts the pages is not."""
+    pages: list[list[Line]] = [
+        [
+            (f"Sample {number * number + 7}", 72, 760, 9),
+            (f"text of {number}", 72, 500, 11),
+            (f"Vol. 3, page {number + 40}", 72, 30, 9),
+        ]
+        for number in range(1, 7)
+    ]
+    lines = text_of(read(make_pdf(pages))).split("\n")
+    assert [line for line in lines if line.startswith("Sample")] == [f"Sample {n * n + 7}" for n in range(1, 7)]
+    assert [line for line in lines if line.startswith("Vol")] == ["Vol. 3, page 41"]
+
+
 def test_words_are_mended_across_lines() -> None:
     """A word cut at a line end is whole again; a compound that the text uses elsewhere keeps its hyphen."""
     texts = [

@@ -113,7 +113,7 @@ def test_the_log_tells_the_same(database: ResearchDatabase, tmp_path: Path, writ
     (tmp_path / "notes/c.md").unlink()
     database.sync()
     kinds = [event.kind for event in database.audit_events()]
-    assert sorted(kinds) == sorted(["scope_opened", *["source_added"] * 3, "source_changed", "source_renamed", "source_removed"])
+    assert sorted(kinds) == sorted(["scope_opened", "root_added", *["source_added"] * 3, "source_changed", "source_renamed", "source_removed"])
     database.sync()
     assert len(database.audit_events()) == len(kinds)
 

@@ -201,8 +201,8 @@ ROWS: dict[str, tuple[str, set[str]]] = {
         "UPDATE chunk SET retired_revision = 900 WHERE retired_revision IS NULL",
         {"chunks_changed"}),
     "a chunk that is added": (
-        "INSERT INTO chunk SELECT 999, scope_id, source_id, 'cfff', ordinal + 1, heading, content, content_hash, embed_hash, kind, locator, "
-        "start_line, end_line, n_heading_terms, n_terms, terms_hash, created_at, added_revision, retired_revision FROM chunk "
+        "INSERT INTO chunk SELECT 999, scope_id, source_id, 'cfff', ordinal + 1, heading, content, content_hash, embed_hash, kind, "
+        "locator, start_line, end_line, n_heading_terms, n_terms, terms_hash, created_at, added_revision, retired_revision FROM chunk "
         "WHERE id = (SELECT max(id) FROM chunk)", {"chunks_changed"}),
     "a source's path": (
         "UPDATE source_version SET source_ref = 'notes/z.md' WHERE source_ref = 'notes/d.md' AND scope_id = 1",

@@ -400,8 +400,8 @@ def test_a_refused_call_makes_the_run_partial() -> None:
     channels = [Channel("good", ok("a")), Lab("lab", ok("x")), Channel("behind", ok("y"))]
     outcome = run_with(channels, plan, stale=frozenset({"behind"}))
     assert [(trace.tool_name, trace.state, trace.accepted, trace.reason) for trace in outcome.traces] == [
-        ("unknown", "rejected", False, "not_registered"), ("lab", "rejected", False, "provider_not_allowed"),
-        ("behind", "rejected", False, "stale_index"), ("good", "ok", True, ""),
+        ("good", "ok", True, ""), ("unknown", "rejected", False, "not_registered"),
+        ("lab", "rejected", False, "provider_not_allowed"), ("behind", "stale", False, "stale_index"),
     ]  # fmt: skip
     assert [item[:2] for item in refused(outcome)] == [
         ("unknown", "not_registered"), ("lab", "provider_not_allowed"), ("behind", "stale_index"),

@@ -384,15 +384,17 @@ def test_an_unfit_arr_toml(text: str, project: Path) -> None:
 
 @pytest.mark.parametrize("value", ["nobody", "m" * 5000, "'; --", "../x", "💥", "memory:m1"])
 def test_an_unknown_memory(value: str, project: Path) -> None:
-    """Unknown ids: named, with the way to a list; nothing changes."""
-    before = content(project)
-    for command in (
-        ("memory", "show", value),
-        ("memory", "publish", value),
-        ("memory", "revoke", value, "--reason", "r"),
-    ):
-        assert_refused(arr(*command, cwd=project), 1, "There is no memory", "arr memory list")
+    """Unknown ids: named, with the way to a list; nothing changes but the audit log, which may note the refusal."""
+    before, state = content(project), arr("status", "--json", cwd=project).json
+    assert_refused(arr("memory", "show", value, cwd=project), 1, "There is no memory", "arr memory list")
     assert content(project) == before
+    for command in (("memory", "publish", value), ("memory", "revoke", value, "--reason", "r")):
+        assert_refused(arr(*command, cwd=project), 1, "There is no memory", "arr memory list")
+    after = arr("status", "--json", cwd=project).json
+    assert (after["revision"], after["memories"]) == (state["revision"], state["memories"])
+    events = arr("audit", "list", "--json", cwd=project).json[: after["events"] - state["events"]]
+    assert {event["kind"] for event in events} <= {"memory_refused"}
+    assert arr("audit", "verify", cwd=project).code == 0
 
 
 @pytest.mark.parametrize(

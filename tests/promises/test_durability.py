@@ -170,11 +170,12 @@ def big_text(parts: int) -> str:
 def test_a_full_disk_undoes_the_batch_and_keeps_the_rest(small_disk: SmallDisk, tmp_path: Path) -> None:
     """SQLITE_FULL in the middle of a file: a clear error, no trace of that file, the other still searchable."""
     (tmp_path / "notes").mkdir()
+    small_disk.add(tmp_path / "notes")
     (tmp_path / "notes" / "b.md").write_text(big_text(200), "utf-8")
     before = rows_of(small_disk.path)
     small_disk.room = 20
     with pytest.raises(StoreFull, match=r"The disk that holds .* is full. The last step was undone; free some space"):
-        small_disk.add(tmp_path / "notes")
+        small_disk.sync()
     after = rows_of(small_disk.path)
     assert after == before
     found = small_disk.search("alphaword", plan=one_channel("bm25"))

@@ -21,6 +21,7 @@ _MIN_ROWS = 3
 _MAX_DEPTH = 3
 _EDGE_LINES = 3
 _MARGIN = 0.14
+_MAX_SEGMENTS = 4_000
 _LETTERS = {
     0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st",
     0xF0B7: "•", 0xF0A7: "▪", 0xF0D8: "➢", 0xF0FC: "✓",  # Word's bullets, of the Symbol and Wingdings fonts
@@ -28,13 +29,13 @@ _LETTERS = {
 _RADICALS = re.compile("[\u2e80-\u2fdf\uf900-\ufaff]")
 _HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")
-_DIGITS = re.compile(r"\d+|\b[ivxlc]{1,6}\b")
+_DIGITS = re.compile(r"\d{1,6}")
 _LAST_WORD = re.compile(r"(?P<word>[^\W\d_]{2,}(?:-[^\W\d_]+)*)[-\u2010\xad]$")
 _FIRST_WORD = re.compile(r"(?P<word>[^\W\d_]+)(?P<tail>[^\s]*)\s*")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Segment:
     """A run of text without a wide gap; ``row`` numbers the lines as the PDF library saw them."""
 
@@ -55,7 +56,7 @@ class Segment:
         return self.bottom - self.top <= max(2.5 * self.size, 2.0 * (self.x1 - self.x0)) or len(self.text) < 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One line of text as read. ``place`` is its height on the page, 0 at the top and 1 at the bottom; ``gap`` says that
     a paragraph may begin here."""
@@ -80,6 +81,8 @@ def rows_of(segments: Sequence[Segment], height: float) -> list[Row]:
     upright = [item for item in segments if item.is_upright]
     if len(upright) * 2 < len(segments):
         return _rows([[item] for item in segments], height)
+    if len(upright) > _MAX_SEGMENTS:  # no page of text; a drawing whose labels are single letters, say
+        return _rows(_plain_order(list(segments)), height)
     turned = [item for item in segments if not item.is_upright]
     return _rows([*_in_order(upright, 0), *([item] for item in turned)], height)
 
@@ -200,43 +203,61 @@ def _same_height(one: Segment, other: Segment) -> bool:
 def without_repeats(pages: list[list[Row]]) -> tuple[list[list[Row]], int]:
     """Pages without running headers, footers and page numbers, and how many lines were dropped.
 
-    A line is one if, digits aside, it stands among the first or last three lines, and in the upper or lower margin, of
-    at least three pages and of a third of all. Its first appearance stays, and so does the only line of a page, unless
-    it is nothing but a page number.
+    A line is one if it stands among the first or last three lines, and in the upper or lower margin, of at least three
+    pages and of a third of all: word for word, or with a number that goes along with the pages. Its first appearance
+    stays, and so does the only line of a page, unless it is nothing but a page number.
     """
     if len(pages) < 3:
         return pages, 0
-    seen: Counter[tuple[str, bool]] = Counter()
-    for rows in pages:
-        seen.update({key for key in _edges(rows) if key is not None})
+    keys = [_edges(rows, number) for number, rows in enumerate(pages)]
+    seen = Counter(key for page in keys for key in {key for row in page for key in row})
     wanted = max(3, len(pages) // 3)
     repeated = {key for key, count in seen.items() if count >= wanted}
-    shown: set[tuple[str, bool]] = set()
+    shown: set[str] = set()
     dropped = 0
     kept: list[list[Row]] = []
-    for rows in pages:
-        keys = _edges(rows)
+    for rows, page in zip(pages, keys, strict=True):
         left: list[Row] = []
-        for row, key in zip(rows, keys, strict=True):
-            is_number = key is not None and not key[0].strip("#-–—|/ .")
-            if key not in repeated or (not is_number and (key not in shown or len(rows) == 1)):
+        for row, known in zip(rows, page, strict=True):
+            matches = known & repeated
+            is_new = not matches & shown or len(rows) == 1
+            if not matches or (is_new and _PAGE_NUMBER not in matches):
                 left.append(row)
             else:
                 dropped += 1
-            if key is not None:
-                shown.add(key)
+            shown |= matches
         kept.append(left)
     return kept, dropped
 
 
-def _edges(rows: list[Row]) -> list[tuple[str, bool] | None]:
-    """For each row its text without digits and whether it is at the top; None inside the page."""
+_PAGE_NUMBER = "#"
+_ONLY_NUMBER = re.compile(
+    r"[\W_]*(?:page\s*|p\.\s*|第\s*)?(?:\d{1,5}|[ivxlc]{1,7})(?:\s*(?:/|of|页|頁|共)[\s\W]*\d*\s*页?)?[\W_]*",
+    re.IGNORECASE,
+)
+
+
+def _edges(rows: list[Row], page: int) -> list[frozenset[str]]:
+    """For each row what it would repeat as: its text, and its text with its first, last or every number counted from
+    the page's; nothing inside the page."""
     order = sorted(range(len(rows)), key=lambda index: rows[index].place)
     edges = {*order[:_EDGE_LINES], *order[-_EDGE_LINES:]}
-    keys: list[tuple[str, bool] | None] = []
+    keys: list[frozenset[str]] = []
     for index, row in enumerate(rows):
-        inside = index not in edges or _MARGIN < row.place < 1 - _MARGIN
-        keys.append(None if inside else (_DIGITS.sub("#", row.text.lower())[:200], row.place < 0.5))
+        if index not in edges or _MARGIN < row.place < 1 - _MARGIN:
+            keys.append(frozenset())
+            continue
+        text = row.text[:200].lower()
+        side = "^" if row.place < 0.5 else "_"
+        found = {side + text}
+        if _ONLY_NUMBER.fullmatch(text):
+            found.add(_PAGE_NUMBER)
+        numbers = list(_DIGITS.finditer(text))
+        for match in (*numbers[:1], *numbers[-1:]):
+            found.add(side + text[: match.start()] + f"{{{int(match[0]) - page}}}" + text[match.end() :])
+        if len(numbers) > 1:
+            found.add(side + _DIGITS.sub(lambda match: f"{{{int(match[0]) - page}}}", text))
+        keys.append(frozenset(found))
     return keys
 
 
@@ -251,7 +272,10 @@ def mend_hyphens(pages: list[list[Row]]) -> tuple[list[list[Row]], int]:
     for rows in pages:
         texts = [row.text for row in rows]
         for index in range(len(texts) - 1):
-            head, tail = _LAST_WORD.search(texts[index]), _FIRST_WORD.match(texts[index + 1])
+            head, tail = (
+                _LAST_WORD.search(texts[index], max(0, len(texts[index]) - 120)),
+                _FIRST_WORD.match(texts[index + 1]),
+            )
             if head is None or tail is None or not tail["word"][0].islower():
                 continue
             joined, compound = head["word"] + tail["word"], f"{head['word']}-{tail['word']}"

@@ -6,7 +6,7 @@ and because a browser's users have tried hostile files on it for years. pdfminer
 has no limits; PyMuPDF is under the AGPL. It runs in a process of its own (``pdf_worker``), so that a file that crashes it,
 never ends or floods memory is refused as ``too_complex`` or ``malformed`` and costs nothing else.
 
-Limits: :data:`MAX_PAGES` pages and :data:`MAX_CHARS` characters are read and the rest is named in a warning;
+Limits: :data:`MAX_PAGES` pages, :data:`MAX_CHARS` characters and :data:`MAX_LINES` lines are read and the rest is named in a warning;
 :data:`MAX_SECONDS` and :data:`MAX_BYTES` of memory, beyond which the file is refused.
 """
 
@@ -27,7 +27,8 @@ from .citation import citation, find_arxiv, find_doi, find_year, split_names
 from .pdf_layout import Row, Segment, clean_text, mend_hyphens, rows_of, without_repeats
 
 MAX_PAGES = 3_000
-MAX_CHARS = 20_000_000
+MAX_CHARS = 10_000_000
+MAX_LINES = 300_000
 MAX_SECONDS = 120
 MAX_BYTES = 1 << 30
 
@@ -81,7 +82,7 @@ def _extract(data: bytes, passwords: Sequence[str]) -> dict[str, Any] | Unreadab
     """What the worker says. A worker that dies or doesn't end is a refusal."""
     request = {
         "path": [entry or str(Path.cwd()) for entry in sys.path], "passwords": list(passwords), "max_pages": MAX_PAGES,
-        "max_chars": MAX_CHARS, "max_seconds": MAX_SECONDS, "max_bytes": MAX_BYTES,
+        "max_chars": MAX_CHARS, "max_lines": MAX_LINES, "max_seconds": MAX_SECONDS, "max_bytes": MAX_BYTES,
     }  # fmt: skip
     try:
         done = subprocess.run(
@@ -126,8 +127,10 @@ def _result(answer: dict[str, Any], is_whole: bool) -> ReadResult | Unreadable:
     empty = [number for number, rows in enumerate(pages, 1) if not rows and number not in odd]
     if not any(pages):
         if not is_whole or not count:
-            return Unreadable("malformed", "cut off: no page of it can be read")
-        return Unreadable("no_text_layer", f"{count} pages" + (", glyphs without letters" if odd else ""))
+            return Unreadable("malformed", "no page of it can be read")
+        return Unreadable(
+            "no_text_layer", f"{count} page{'s' * (count != 1)}" + (", glyphs without letters" if odd else "")
+        )
     pages, dropped = without_repeats(pages)
     pages, mended = mend_hyphens(pages)
     warnings: list[str] = []
@@ -142,6 +145,9 @@ def _result(answer: dict[str, Any], is_whole: bool) -> ReadResult | Unreadable:
         warnings.append(f"pdf_outside_page: {outside} characters outside the visible page left out")
     if odd:
         warnings.append(f"pdf_pages_garbled: {ranges(sorted(odd))}")
+    cut = [number for number, page in enumerate(answer["pages"], 1) if page["is_cut"]]
+    if cut:
+        warnings.append(f"pdf_page_cut: {ranges(cut)} (limits: {MAX_CHARS} characters, {MAX_LINES} lines)")
     if len(answer["pages"]) < count:
         warnings.append(
             f"pdf_pages_not_read: {len(answer['pages']) + 1}-{count} (limits: {MAX_PAGES} pages, {MAX_CHARS} characters)"

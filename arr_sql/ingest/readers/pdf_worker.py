@@ -28,7 +28,7 @@ def main() -> None:
     _limit_self(request["max_bytes"], request["max_seconds"])
     sys.path[:0] = [entry for entry in request["path"] if entry not in sys.path]
     try:
-        answer = extract(data, request["passwords"], request["max_pages"], request["max_chars"])
+        answer = extract(data, request["passwords"], request["max_pages"], request["max_chars"], request["max_lines"])
     except ImportError:
         answer = {"error": "import"}
     except MemoryError:
@@ -49,7 +49,7 @@ def _limit_self(max_bytes: int, max_seconds: int) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
-def extract(data: bytes, passwords: list[str], max_pages: int, max_chars: int) -> dict[str, Any]:
+def extract(data: bytes, passwords: list[str], max_pages: int, max_chars: int, max_lines: int) -> dict[str, Any]:
     """Pages and document information, or ``error``: a name and PDFium's error number."""
     import pypdfium2.raw as pdfium
 
@@ -66,15 +66,16 @@ def extract(data: bytes, passwords: list[str], max_pages: int, max_chars: int) -
     count = pdfium.FPDF_GetPageCount(document)
     pages: list[dict[str, Any]] = []
     broken: list[int] = []
-    left = max_chars
+    left, left_lines = max_chars, max_lines
     for index in range(min(count, max_pages)):
-        if left <= 0:
+        if left <= 0 or left_lines <= 0:
             break
-        page = _page(pdfium, document, index, left)
+        page = _page(pdfium, document, index, left, left_lines)
         if page is None:
             broken.append(index + 1)
-            page = {"width": 0.0, "height": 0.0, "lines": [], "outside": 0}
+            page = {"width": 0.0, "height": 0.0, "lines": [], "outside": 0, "is_cut": False}
         left -= sum(len(line[0]) for line in page["lines"])
+        left_lines -= len(page["lines"])
         pages.append(page)
     return {"count": count, "pages": pages, "broken": broken, "info": _information(pdfium, document)}
 
@@ -96,7 +97,7 @@ def _information(pdfium: Any, document: Any) -> dict[str, str]:
     return found
 
 
-def _page(pdfium: Any, document: Any, index: int, max_chars: int) -> dict[str, Any] | None:
+def _page(pdfium: Any, document: Any, index: int, max_chars: int, max_lines: int) -> dict[str, Any] | None:
     page = pdfium.FPDF_LoadPage(document, index)
     if not page:
         return None
@@ -110,15 +111,16 @@ def _page(pdfium: Any, document: Any, index: int, max_chars: int) -> dict[str, A
             outside = [0]
             box = pdfium.FS_RECTF()
             origin = (box.left, box.bottom) if pdfium.FPDF_GetPageBoundingBox(page, box) else (0.0, 0.0)
-            lines = _lines(pdfium, text, (turn, width, height, *origin), max_chars, outside)
-            return {"width": width, "height": height, "lines": lines, "outside": outside[0]}
+            lines = _lines(pdfium, text, (turn, width, height, *origin), max_chars, max_lines, outside)
+            is_cut = len(lines) >= max_lines or pdfium.FPDFText_CountChars(text) > max_chars
+            return {"width": width, "height": height, "lines": lines, "outside": outside[0], "is_cut": is_cut}
         finally:
             pdfium.FPDFText_ClosePage(text)
     finally:
         pdfium.FPDF_ClosePage(page)
 
 
-def _lines(pdfium: Any, text: Any, place: Place, max_chars: int, outside: list[int]) -> list[list[Any]]:
+def _lines(pdfium: Any, text: Any, place: Place, max_chars: int, max_lines: int, outside: list[int]) -> list[list[Any]]:
     """Runs of characters without a wide gap, in the order of the page's content. What lies outside the page, where no
     reader sees it, is counted in ``outside``."""
     lines: list[list[Any]] = []
@@ -156,6 +158,8 @@ def _lines(pdfium: Any, text: Any, place: Place, max_chars: int, outside: list[i
                 run = None
         last = x0, y0, x1, y1
         if run is None:
+            if len(lines) >= max_lines:
+                break
             if pdfium.FPDFText_GetLooseCharBox(text, at, loose):
                 size = max(abs(loose.top - loose.bottom), abs(loose.right - loose.left))  # text may be turned
             size = min(max(size, 1.0), 500.0)
