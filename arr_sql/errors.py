@@ -8,6 +8,8 @@
     │   ├── QueryEmpty               nothing to search for
     │   ├── PlanInvalid              a caller's plan breaks a rule of the plan format
     │   ├── PathRefused              outside the trusted roots, a special file, a sensitive name
+    │   ├── MemoryInvalid            a memory's field is wrong (carries the field)
+    │   ├── ImportInvalid            a file of memories is broken (carries path, line and message of each problem)
     │   └── GoldInvalid              an evaluation set is broken (carries path and line)
     ├── StoreError                   the database file
     │   ├── StoreMissing             there is no project or no file yet
@@ -21,6 +23,7 @@
     │   ├── StoreDamaged             SQLite itself reports corruption
     │   └── AuditChainBroken         the audit log does not verify
     ├── StateError                   a step that is not allowed now
+    │   └── MemoryChanged            somebody else changed the memory since it was read (carries the current version)
     ├── ModelError                   an embedding model is missing, damaged or not the one stored
     ├── ChannelError                 one channel failed; the router turns it into a trace
     └── LLMError                     a language model failed; never reaches a caller of search()
@@ -30,6 +33,8 @@ A message says what, where and the next step. Refusals are not in this tree: the
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 
 class ArrError(Exception):
@@ -60,6 +65,24 @@ class PlanInvalid(InputError):
 
 class PathRefused(InputError):
     """A path is outside the trusted roots, is a special file, or has a sensitive name."""
+
+
+class MemoryInvalid(InputError):
+    """A memory's ``field`` breaks a rule."""
+
+    def __init__(self, message: str, field: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class ImportInvalid(InputError):
+    """A file of memories is broken; ``problems`` holds (path, line, message) of each. Nothing was imported."""
+
+    def __init__(self, problems: tuple[tuple[str, int, str], ...]) -> None:
+        shown = [f"{path}:{line}: {message}" for path, line, message in problems[:20]]
+        more = [f"and {len(problems) - 20} more"] if len(problems) > 20 else []
+        super().__init__("\n  ".join(["Nothing was imported. Mend these and import again:", *shown, *more]))
+        self.problems = problems
 
 
 class GoldInvalid(InputError):
@@ -119,6 +142,18 @@ class AuditChainBroken(StoreError):
 
 class StateError(ArrError):
     """A step that is not allowed in the present state."""
+
+
+class MemoryChanged(StateError):
+    """The memory is not at the revision that the caller has read: a lost update was refused.
+
+    ``revision`` is where it stands now, ``current`` the ResearchMemory as it is now.
+    """
+
+    def __init__(self, message: str, current: Any) -> None:
+        super().__init__(message)
+        self.current = current
+        self.revision: int = current.revision
 
 
 class ModelError(ArrError):

@@ -52,7 +52,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
         text = path.read_text("utf-8")
     else:
         text = lzma.decompress(path.with_suffix(".jsonl.xz").read_bytes()).decode("utf-8")
-    return [json.loads(line) for line in text.splitlines() if line.strip()]
+    return [json.loads(line) for line in text.split("\n") if line.strip()]
 
 
 def ndcg(ranked: Sequence[str], grades: dict[str, int], k: int = 10) -> float:

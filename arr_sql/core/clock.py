@@ -5,7 +5,8 @@ Every function that depends on the time takes ``now`` from its caller; only :fun
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+import re
+from datetime import datetime, timedelta, timezone
 
 from arr_sql.errors import InputError
 
@@ -47,3 +48,28 @@ def _in_utc(moment: datetime) -> datetime:
         return moment.astimezone(timezone.utc)
     except OverflowError:
         raise InputError(f"The time {moment.isoformat()} is outside the years 1 to 9999 in UTC. Name another one.") from None
+
+
+_AGO = re.compile(r"(\d{1,5})\s*(minute|min|hour|day|week|m|h|d|w)s?(?:\s+ago)?")
+_UNITS = {"minute": "minutes", "min": "minutes", "m": "minutes", "hour": "hours", "h": "hours", "day": "days", "d": "days",
+          "week": "weeks", "w": "weeks"}  # fmt: skip
+
+
+def since_text(text: str, now: datetime) -> datetime:
+    """The moment that ``--since`` means: a time with a zone, a date, ``today``, ``yesterday``, or ``90m``, ``36h``, ``7d``, ``2w``.
+
+    Days are days in UTC, so the answer is the same in every time zone: a date means its 00:00 in UTC. Raises InputError
+    for anything else, a wall-clock time without a zone included.
+    """
+    given = text.strip().lower()
+    today = _in_utc(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    try:
+        if given in ("today", "yesterday"):
+            return today - timedelta(days=1 if given == "yesterday" else 0)
+        if ago := _AGO.fullmatch(given):
+            return _in_utc(now) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", given):
+            return datetime.fromisoformat(given).replace(tzinfo=timezone.utc)
+    except (OverflowError, ValueError):
+        raise InputError(f"{text!r} is no moment of the calendar. Write it like 2026-03-10.") from None
+    return from_text(text)

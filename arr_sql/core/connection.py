@@ -131,7 +131,7 @@ def file_version(connection: Connection, path: Path) -> int:
     if row["application_id"] == APPLICATION_ID:
         return int(row["user_version"])
     if row["application_id"] or row["has_tables"]:
-        raise NotAnArrDatabase(f"'{path}' is an SQLite database of another application. Name another file with --db, or run `arr init`.")
+        raise NotAnArrDatabase(f"'{path}' is an SQLite database of another application. Name another file with --db.")
     return 0
 
 
@@ -280,7 +280,7 @@ def _translated(error: Any, path: Path) -> StoreError:
     if "disk is full" in lower:
         return StoreFull(f"The disk that holds '{path}' is full. The last step was undone; free some space and run it again.")
     if "not a database" in lower:
-        return NotAnArrDatabase(f"'{path}' is not an SQLite database. Name another file with --db, or run `arr init`.")
+        return NotAnArrDatabase(f"'{path}' is not an SQLite database. Name another file with --db.")
     if "malformed" in lower or "corrupt" in lower:
         return StoreDamaged(f"SQLite reports that '{path}' is damaged ({text}). Run `arr db check`; restore a backup.")
     if "readonly" in lower or "read-only" in lower:

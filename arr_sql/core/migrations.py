@@ -51,6 +51,13 @@ def all_migrations() -> tuple[Migration, ...]:
     return tuple(Migration(item.name.removesuffix(".sql"), item.read_text("utf-8")) for item in files)
 
 
+def make_schema(connection: Connection) -> None:
+    """Make the content tables on an empty private file, without the ledger: to compare with, or to work in."""
+    for migration in all_migrations():
+        for statement in split_statements(migration.sql):
+            connection.execute(statement)
+
+
 def split_statements(script: str) -> Iterator[str]:
     """The single statements of ``script``. ``executescript`` would commit the running transaction first."""
     pending = ""

@@ -27,7 +27,7 @@ class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _scope_value(name: str, value: str) -> str:
+def scope_value(name: str, value: str) -> str:
     """The trimmed value. Raises ScopeInvalid for blank, over 200 characters, control or unpaired surrogate characters."""
     trimmed = value.strip()
     if not trimmed:
@@ -53,7 +53,7 @@ class ScopeKey(Value):
             value = values.get(name)
             if not isinstance(value, str):
                 raise ScopeInvalid(f"{name} is missing or not text. A scope needs all five values.")
-            values[name] = _scope_value(name, value)
+            values[name] = scope_value(name, value)
         super().__init__(**values)
 
     def values(self) -> tuple[str, str, str, str, str]:
@@ -124,6 +124,21 @@ class ResearchMemory(Value):
         if not value.strip():
             raise ValueError("must not be blank")
         return value
+
+
+class MemoryVersion(Value):
+    """One version of a memory: what it said, who made it so and why, and the event that vouches for it.
+
+    ``at`` is when it was written, ``retired_revision`` the revision of the version after it (None for the live one).
+    """
+
+    memory: ResearchMemory
+    actor: str
+    reason: str
+    at: str
+    event: str
+    event_seq: int
+    retired_revision: int | None
 
 
 class AuditEvent(Value):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from arr_sql.core.canonical import sha256_text
 from arr_sql.core.connection import store_errors, write_transaction
 from arr_sql.core.research_models import MemoryStatus, ResearchMemory
 from arr_sql.database.base import DatabaseBase
@@ -43,7 +44,7 @@ class MemoryMethods(DatabaseBase):
             if scope_row is not None:
                 append_event(
                     writer, scope_id=scope_row.id, revision=scope_row.revision, at=self._clock(), actor=self.actor.strip() or "unknown",
-                    kind="memory_refused", subject_kind="memory", subject_id=memory_id, subject_hash="",
+                    kind="memory_refused", subject_kind="memory", subject_id=sha256_text(memory_id)[:16], subject_hash="",
                     details={"asked": status, "error": type(refusal).__name__},
                 )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from arr_sql.core.analysis import ANALYSER_VERSION
@@ -21,7 +22,7 @@ from arr_sql.memory.scope_store import read_scope
 from arr_sql.policy.admission import Policy, ToolFacts, Verdict, admit
 from arr_sql.policy.plan_rules import parse_plan, rule_plan
 from arr_sql.policy.retrieval_router import Limits, RunOutcome, run
-from arr_sql.retrieval.bm25_retriever import Bm25Retriever
+from arr_sql.retrieval.bm25_retriever import Bm25Parameters, Bm25Retriever
 from arr_sql.retrieval.catalog import Catalog, Channel
 from arr_sql.retrieval.freshness import FreshnessChecker
 from arr_sql.retrieval.grep_retriever import GrepRetriever, GrepRoot
@@ -31,6 +32,15 @@ from arr_sql.retrieval.vector_retriever import QueryVectors, VectorRetriever, fr
 
 # Which text index each channel reads: an index behind its content refuses the channel at admission.
 CHANNEL_INDEX = {"bm25": "chunk_text", "research-memory": "memory_text"}
+
+
+def _index_version() -> str:
+    p = Bm25Parameters()
+    return f"text {TEXT_INDEX_VERSION}, bm25 {p.k1:g} {p.b:g} {p.heading_weight:g}, rerank {RERANKER_VERSION}"
+
+
+INDEX_VERSION = _index_version()
+"""What decides ranks and scores besides the analyser: kept with every record, so that a replay can name what changed."""
 
 
 class RetrievalMethods(DatabaseBase):
@@ -57,8 +67,8 @@ class RetrievalMethods(DatabaseBase):
             # One depth for every k up to 100 and one beyond: the first N of a longer answer are the answer for N.
             depth = limits.depth if k <= limits.depth else 1000
             limits = Limits(k=k, depth=depth, deadline_seconds=limits.deadline_seconds)
-        started = time.monotonic()
-        catalog, vector = self._catalog()
+        started, now = time.monotonic(), self._clock()
+        catalog, vector = self._catalog(now)
         parsed = parse_plan(plan, query) if plan is not None else rule_plan(catalog.names())
         policy, roots = Policy(), {root.id: root for root in self._grep_roots()}
         with store_errors(self.path), same_snapshot(list(self._readers.values())), FreshnessChecker(roots) as freshness:
@@ -70,22 +80,24 @@ class RetrievalMethods(DatabaseBase):
         record = RetrievalRecord(
             query=query, plan=parsed, plan_origin="rules" if plan is None else "caller", limits=asdict(limits),
             scope_revision=scope_row.revision if scope_row else 0, analyser_version=ANALYSER_VERSION,
-            index_version=f"text {TEXT_INDEX_VERSION}, rerank {RERANKER_VERSION}",
+            index_version=INDEX_VERSION,
             model_fingerprint=vector.fingerprint, query_vectors=vector.used, policy_hash=policy.hash,
             evidence=outcome.evidence, traces=outcome.traces, rejections=outcome.rejections,
             degradations=outcome.degradations, partial=outcome.partial, state=outcome.state,
             duration_ms=1000 * (time.monotonic() - started),
         )  # fmt: skip
-        return self._recorded(record, outcome, write_record)
+        return self._recorded(record, outcome, write_record, now)
 
-    def _recorded(self, record: RetrievalRecord, outcome: RunOutcome, write_record: bool) -> RouterResult:
+    def _recorded(
+        self, record: RetrievalRecord, outcome: RunOutcome, write_record: bool, now: datetime
+    ) -> RouterResult:
         retrieval_id, degradations = "unrecorded", outcome.degradations
         if write_record:
             try:
                 writer = self._write()
                 with write_transaction(writer, self.path):
                     retrieval_id = add_retrieval(
-                        writer, self.scope, record, actor=self.actor, now=self._clock(), keep_query=self._keep_query
+                        writer, self.scope, record, actor=self.actor, now=now, keep_query=self._keep_query
                     )
             except (StoreReadOnly, StoreFull):  # the answer is there all the same
                 degradations = (*degradations, Degradation(code=ReasonCode.RECORD_NOT_WRITTEN))
@@ -101,10 +113,11 @@ class RetrievalMethods(DatabaseBase):
         catalog.register(make(self._reader(name)))
         self._extra_channels.append(make)
 
-    def _catalog(self) -> tuple[Catalog, VectorRetriever]:
+    def _catalog(self, now: datetime | None = None) -> tuple[Catalog, VectorRetriever]:
+        """The channels. ``now`` decides what has expired: the very moment that the record keeps, so that a replay agrees."""
         catalog = Catalog()
         vector = VectorRetriever(self._reader("vector"), self._vectors, self._has_model)
-        catalog.register(MemoryRetriever(self._reader("research-memory"), self._clock))
+        catalog.register(MemoryRetriever(self._reader("research-memory"), lambda: now or self._clock()))
         catalog.register(Bm25Retriever(self._reader("bm25")))
         catalog.register(vector)
         catalog.register(GrepRetriever(self._reader("grep"), self._grep_roots))

@@ -76,10 +76,13 @@ def create_text_index(connection: Connection) -> None:
 
 def add_terms(connection: Connection, table: Table, row_id: int, scope_id: int, terms: Terms) -> None:
     """Index one row."""
+    put_in_terms(connection, table, row_id, scoped(scope_id, terms.heading), scoped(scope_id, terms.body))
+
+
+def put_in_terms(connection: Connection, table: Table, row_id: int, heading: str, body: str) -> None:
+    """Index one row whose terms are given as :func:`scoped` joins them."""
     statement = load("add_chunk_terms") if table == "chunk" else load("add_memory_terms")
-    connection.execute(
-        statement, {"id": row_id, "heading": scoped(scope_id, terms.heading), "body": scoped(scope_id, terms.body)}
-    )
+    connection.execute(statement, {"id": row_id, "heading": heading, "body": body})
 
 
 def remove_terms(
@@ -89,10 +92,13 @@ def remove_terms(
     terms = terms_of(heading, body)
     if terms.hash != terms_hash:
         raise IndexDrift(f"{table} {row_id}")
+    take_out_terms(connection, table, row_id, scoped(scope_id, terms.heading), scoped(scope_id, terms.body))
+
+
+def take_out_terms(connection: Connection, table: Table, row_id: int, heading: str, body: str) -> None:
+    """Take one row out of the index, given the very terms (as :func:`scoped` joins them) that were put in."""
     statement = load("remove_chunk_terms") if table == "chunk" else load("remove_memory_terms")
-    connection.execute(
-        statement, {"id": row_id, "heading": scoped(scope_id, terms.heading), "body": scoped(scope_id, terms.body)}
-    )
+    connection.execute(statement, {"id": row_id, "heading": heading, "body": body})
 
 
 def note_current(connection: Connection, scope_id: int, content_revision: int) -> None:

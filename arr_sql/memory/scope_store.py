@@ -9,6 +9,7 @@ from arr_sql.core.clock import to_text
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.statements import load
+from arr_sql.errors import InputError, StateError
 from arr_sql.memory.audit_log import append_event
 
 
@@ -32,12 +33,39 @@ def ensure_scope(connection: Connection, scope: ScopeKey, actor: str, now: datet
     found = read_scope(connection, scope)
     if found is not None:
         return found
-    connection.execute(load("add_scope"), {**scope.bindings(), "created_at": to_text(now)})
+    return _open(connection, scope, None, actor, now)
+
+
+def open_scope(connection: Connection, scope: ScopeKey, parent: ScopeKey, actor: str, now: datetime) -> tuple[ScopeRow, int]:
+    """Open ``scope`` from ``parent`` as it stands: the new row, and the parent's revision. Nothing is copied.
+
+    Call inside a write transaction. Raises InputError when there is no such parent, StateError when the scope is open.
+    """
+    if scope == parent:
+        raise InputError("A scope can't be opened from itself. Name another branch or environment with --from.")
+    if read_scope(connection, scope) is not None:
+        raise StateError(f"The scope {scope} is open already. See `arr scope list`.")
+    parent_row = read_scope(connection, parent)
+    if parent_row is None:
+        raise InputError(f"This file holds no scope {parent}. See `arr scope list`.")
+    return _open(connection, scope, (parent, parent_row), actor, now), parent_row.revision
+
+
+def _open(
+    connection: Connection, scope: ScopeKey, parent: tuple[ScopeKey, ScopeRow] | None, actor: str, now: datetime
+) -> ScopeRow:
+    values = {"parent_scope_id": None, "parent_revision": None, "created_at": to_text(now)}
+    details: dict[str, object] = {}
+    if parent is not None:
+        key, row = parent
+        values |= {"parent_scope_id": row.id, "parent_revision": row.revision}
+        details = {"parent": list(key.values()), "parent_revision": row.revision}
+    connection.execute(load("add_scope"), {**scope.bindings(), **values})
     found = read_scope(connection, scope)
     assert found is not None
     append_event(
         connection, scope_id=found.id, revision=0, at=now, actor=actor, kind="scope_opened", subject_kind="scope",
-        subject_id=str(found.id), subject_hash="", details={},
+        subject_id=str(found.id), subject_hash="", details=details,
     )  # fmt: skip
     return found
 

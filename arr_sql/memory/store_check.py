@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arr_sql.core.connection import Connection, open_reader, open_writer, sqlite3, store_errors
-from arr_sql.core.migrations import require_current, schema_statements
+from arr_sql.core.migrations import make_schema, require_current, schema_statements
 from arr_sql.core.statements import load
 from arr_sql.errors import StoreError, StoreReadOnly
 from arr_sql.index.text_index import Table, has_text_index, read_live_rows, scoped, terms_of
@@ -83,11 +83,7 @@ def _schema(connection: Connection) -> list[str]:
     """A file whose tables, triggers or views were altered is not what this program trusts."""
     fresh = sqlite3.connect(":memory:", isolation_level=None)
     try:
-        from arr_sql.core.migrations import all_migrations, split_statements
-
-        for migration in all_migrations():
-            for statement in split_statements(migration.sql):
-                fresh.execute(statement)
+        make_schema(fresh)
         fresh.row_factory = sqlite3.Row
         # Sorted: VACUUM writes the schema in another order.
         same = sorted(schema_statements(fresh)) == sorted(schema_statements(connection))

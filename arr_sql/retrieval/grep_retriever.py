@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -17,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from arr_sql.core.analysis import query_terms
-from arr_sql.core.canonical import canonical_json, sha256_text, significant
+from arr_sql.core.canonical import canonical_json, sha256_bytes, sha256_text, significant
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import ScopeKey
-from arr_sql.core.rooted import FileInfo, Root
+from arr_sql.core.rooted import FileInfo, FileRead, Root
 from arr_sql.core.router_models import ReasonCode
 from arr_sql.core.statements import load
 from arr_sql.errors import PathRefused
@@ -107,41 +108,54 @@ class GrepRetriever:
         return ChannelAnswer("ok" if hits else "empty", hits, len(groups), detail=detail)
 
     def _rarity(self, query: str, scope: ScopeKey) -> Callable[[str], float]:
-        """Document frequency of a word in this scope: the rarest of its terms decides; unknown words are rarest."""
+        """Document frequency of one of the query's terms in this scope; a term that occurs nowhere is rarest."""
         terms = list(query_terms(query))
         rows = self._reader.execute(load("read_document_frequency"), {**scope.bindings(), "terms": json.dumps(terms)})
-        frequency = {row["term"]: row["df"] for row in rows}
-
-        def rarity(word: str) -> float:
-            return float(min((frequency.get(term, 0) for term in query_terms(word)), default=0))
-
-        return rarity
+        frequency = {row["term"]: float(row["df"]) for row in rows}
+        return lambda term: frequency.get(term, 0.0)
 
     def _groups(
         self, lines: Sequence[LineHit], opened: dict[int, tuple[GrepRoot, Root]], scope: ScopeKey
     ) -> list[_Group]:
         """Lines by the chunk that holds them; the rest by nearness in their file."""
-        places = json.dumps([[int(hit.root_name), hit.rel, hit.line_no] for hit in lines])
-        holders = {
-            row["place"]: row
-            for row in self._reader.execute(load("search_chunks_at_lines"), {**scope.bindings(), "places": places})
-        }
+        holders = self._holders(lines, scope)
         unchanged: dict[tuple[str, str], bool] = {}
         groups: dict[Any, _Group] = {}
         loose: dict[tuple[str, str], list[LineHit]] = defaultdict(list)
         for place, hit in enumerate(lines):
             row, key = holders.get(place), (hit.root_name, hit.rel)
             if row is not None and key not in unchanged:
-                info = opened[int(hit.root_name)][1].look(hit.rel)
-                unchanged[key] = isinstance(info, FileInfo) and (info.size, info.mtime_ns) == (
-                    row["size"],
-                    row["mtime_ns"],
-                )
+                unchanged[key] = _is_unchanged(opened[int(hit.root_name)][1], hit.rel, row)
             if row is not None and unchanged[key] and _holds(row["content"], hit):
                 groups.setdefault(row["chunk_id"], _Group([], row)).lines.append(hit)
             else:
                 loose[key].append(hit)
         return [*groups.values(), *(_Group(window) for found in loose.values() for window in _windows(found))]
+
+    def _holders(self, lines: Sequence[LineHit], scope: ScopeKey) -> dict[int, Any]:
+        """For each hit line (by its place in ``lines``) the row of the chunk that held it when it was ingested."""
+        files = list(dict.fromkeys((int(hit.root_name), hit.rel) for hit in lines))
+        values = {**scope.bindings(), "files": json.dumps(files)}
+        spans: dict[tuple[int, str], list[Any]] = defaultdict(list)
+        for row in self._reader.execute(load("search_chunk_spans"), values):
+            spans[files[row["file"]]].append(row)
+        held: dict[int, Any] = {}
+        for place, hit in enumerate(lines):
+            # The last span that begins at or before the line; several may begin there, the first that reaches it holds it.
+            candidates = spans.get((int(hit.root_name), hit.rel), [])
+            end = bisect_right(candidates, hit.line_no, key=lambda row: row["start_line"])
+            for row in reversed(candidates[max(0, end - 8) : end]):
+                if row["end_line"] >= hit.line_no:
+                    held[place] = row
+                    break
+        wanted = json.dumps(sorted({row["chunk"] for row in held.values()}))
+        chunks = {
+            row["chunk"]: row
+            for row in self._reader.execute(load("search_chunks_by_row"), {**scope.bindings(), "chunks": wanted})
+        }
+        return {
+            place: {**dict(row), **dict(chunks[row["chunk"]])} for place, row in held.items() if row["chunk"] in chunks
+        }
 
 
 def _inner(root: GrepRoot, roots: Sequence[GrepRoot]) -> tuple[str, ...]:
@@ -156,6 +170,17 @@ def _inner(root: GrepRoot, roots: Sequence[GrepRoot]) -> tuple[str, ...]:
         elif other.only_file is not None and (path == mine or mine in path.parents):
             inner.append((path / other.only_file).relative_to(mine).as_posix() + "/")
     return tuple(inner)
+
+
+def _is_unchanged(root: Root, rel: str, row: Any) -> bool:
+    """Is the file what was taken in? By size and time, else by its bytes: a file that was only touched is."""
+    info = root.look(rel)
+    if not isinstance(info, FileInfo) or info.size != row["size"]:
+        return False
+    if info.mtime_ns == row["mtime_ns"]:
+        return True
+    read = root.read_file(rel, info.size)
+    return isinstance(read, FileRead) and sha256_bytes(read.data) == row["file_hash"]
 
 
 def _holds(content: str, hit: LineHit) -> bool:

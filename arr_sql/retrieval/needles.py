@@ -61,6 +61,11 @@ def needles(query: str, rarity: Callable[[str], float] | None = None) -> list[st
     return list(reversed(unique.values()))[:MAX_NEEDLES]
 
 
+def quoted(query: str) -> list[str]:
+    """The strings that the query puts in quotation marks: what the user wants to the letter."""
+    return [text for text in _quotations(query)[0] if _useful(text)]
+
+
 def _useful(needle: str) -> bool:
     """A single letter or sign is on every line; a single character of Chinese is not."""
     return 0 < len(needle) <= _MAX_LENGTH and (len(needle) > 1 or compiled(_UNSPACED_RUN).match(needle) is not None)

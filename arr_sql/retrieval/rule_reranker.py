@@ -13,13 +13,14 @@ follow in fused order; nothing is dropped or added.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from arr_sql.core.analysis import analyse, fold, identifiers, phrase_in, query_terms
 from arr_sql.core.canonical import significant
 from arr_sql.core.router_models import MAX_RERANKED
 from arr_sql.retrieval.catalog import Hit
 from arr_sql.retrieval.hybrid_retriever import Fused, RankedList
+from arr_sql.retrieval.needles import quoted
 
 RERANKER_VERSION = "1"
 LEXICAL = frozenset({"bm25", "research-memory", "grep"})
@@ -29,12 +30,13 @@ FULL_CONFIDENCE = 0.4
 
 @dataclass(frozen=True)
 class RerankWeights:
-    """What each part may add at most."""
+    """What each part may add at most. ``quoted`` is grep's weight when the query quotes a string."""
 
     bm25: float = 0.50
     vector: float = 0.50
     memory: float = 0.50
     grep: float = 0.10
+    quoted: float = 0.50
     fused: float = 0.01
     coverage: float = 0.01
     heading: float = 0.02
@@ -60,6 +62,8 @@ def rerank(
     limit: int = MAX_RERANKED,
 ) -> list[Reranked]:  # fmt: skip
     """Reorder the ``limit`` items with the best channel parts. Ties: best channel rank, then id."""
+    if quoted(query):
+        weights = replace(weights, grep=weights.quoted)  # what stands in quotation marks is wanted to the letter
     wanted, names, folded = query_terms(query), identifiers(query), fold(query).strip()
     ranges = {(ranked.channel, ranked.query_index): _range(ranked, wanted) for ranked in lists if ranked.hits}
     channel_parts = {item.hit.chunk_id: _channel_parts(item, ranges, weights) for item in items}

@@ -109,6 +109,13 @@ def test_metadata_people_cite_by() -> None:
     }
 
 
+def test_words_that_only_tex_spells_are_found() -> None:
+    """An abstract stays as it is; words that its accents and braces hide are in the heading."""
+    text = '@misc{a, title={T}, abstract={A na{\\"\\i}ve {B}ayes test in M{\\"u}nchen, plain words}}'
+    (piece,) = BibtexReader().read(text, "a.bib").pieces
+    assert piece.heading == "T — naïve Bayes München" and piece.text == text
+
+
 @pytest.mark.parametrize(
     ("tex", "plain"),
     [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from arr_sql.ingest.chunker import chunk
 from arr_sql.ingest.prepare import NotTaken, Prepared, prepare
-from arr_sql.ingest.readers import ReadResult, Unreadable, pdf_reader, reader_for
+from arr_sql.ingest.readers import UNREADABLE_CODES, ReadResult, Unreadable, is_worth_retrying, pdf_reader, reader_for
 from arr_sql.ingest.readers.pdf_layout import Row, Segment, clean_text, mend_hyphens, rows_of, without_repeats
 from arr_sql.ingest.readers.pdf_reader import PdfReader, ranges
 
@@ -258,6 +258,14 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf_reader.importlib.util, "find_spec", lambda name: None)
     assert refusal(GOOD) == "needs_extra_pdf"
     assert refusal(b"") == "empty"
+    assert not is_worth_retrying("needs_extra_pdf")
+
+
+def test_what_is_worth_another_try() -> None:
+    """A file lacked the extra, and it is here; it lacked a password, and there is one. Nothing else."""
+    assert is_worth_retrying("needs_extra_pdf")
+    assert is_worth_retrying("encrypted", has_passwords=True) and not is_worth_retrying("encrypted")
+    assert not any(map(is_worth_retrying, set(UNREADABLE_CODES) - {"needs_extra_pdf"}))
 
 
 def test_limits_are_stated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,15 +34,8 @@ def refs(result: RouterResult, top: int = 5) -> list[str]:
     return [item.source_ref.removeprefix("memory:") for item in result.evidence[:top]]
 
 
-# grep ranks the two logs first and second, but a literal match is worth 0.1 of a score that goes beyond 1: the second
-# log falls behind ten notes. Remove the mark when the reranker honours what the user quoted.
-XFAIL = pytest.mark.xfail(strict=True, reason="rule_reranker gives quoted strings no weight")
-
-
 @pytest.mark.model
-@pytest.mark.parametrize(
-    "question", [pytest.param(q, marks=XFAIL) if q.needs == "grep" else q for q in QUESTIONS], ids=[q.query[:40] for q in QUESTIONS]
-)  # fmt: skip
+@pytest.mark.parametrize("question", QUESTIONS, ids=[q.query[:40] for q in QUESTIONS])
 def test_every_expected_source_is_in_the_top_five(question: Question, demo: DemoProject) -> None:
     """A complete, undegraded answer with all that the question promises among its first five items."""
     result = demo.ask(question, write_record=False)

@@ -29,7 +29,7 @@ from .html import HtmlReader
 from .latex import LatexReader
 from .markdown import MarkdownReader
 from .notebook import NotebookReader
-from .pdf_reader import PdfReader
+from .pdf_reader import PdfReader, has_pdfium
 from .python_code import PythonReader
 from .ris import RisReader
 from .table import TableReader
@@ -75,6 +75,13 @@ def reader_warnings() -> tuple[str, ...]:
     return _load_plugins()[1]
 
 
+def is_worth_retrying(code: str, *, has_passwords: bool = False) -> bool:
+    """Whether a file that was refused with ``code`` may be read now although it is the same: what it lacked is here."""
+    if code == "needs_extra_pdf":
+        return has_pdfium()
+    return code == "encrypted" and has_passwords
+
+
 def load_entry_points(points: list[EntryPoint]) -> tuple[dict[str, Reader], tuple[str, ...]]:
     """Suffix to reader, and one warning for each entry point that gave none."""
     found: dict[str, Reader] = {}
@@ -113,6 +120,7 @@ __all__ = [
     "ReadResult",
     "Reader",
     "Unreadable",
+    "is_worth_retrying",
     "load_entry_points",
     "reader_for",
     "reader_warnings",

@@ -32,6 +32,7 @@ _MONTHS = (
 _FIELD_CHARS = 20_000
 _SHOWN = ("title", "author", "editor", "journal", "booktitle", "publisher", "month", "year", "date", "keywords", "doi")
 _NEXT_FIELD = re.compile(r"[,}\"\n]\s*(?=[A-Za-z][\w:.+/-]*\s*=\s*[\"{\w])")
+_LETTERS = re.compile(r"[^\W\d_]{2,40}")
 _MAX_LISTED = 2_000
 # BibTeX's and BibLaTeX's types, and those that exporters write.
 _TYPES_NAMES = (
@@ -159,7 +160,14 @@ def _later_wins(cuts: list[Cut]) -> list[Cut]:
 
 
 def _heading(fields: Mapping[str, str]) -> str:
+    """The fields people know an entry by, decoded; then what an abstract or note says only in TeX's letters."""
     parts = [decode_tex(fields[name]) for name in _SHOWN if fields.get(name)]
+    hidden: dict[str, None] = {}
+    for name, value in fields.items():
+        if name not in _SHOWN and ("\\" in value or "{" in value):
+            raw = set(_LETTERS.findall(value))
+            hidden.update(dict.fromkeys(word for word in _LETTERS.findall(decode_tex(value)) if word not in raw))
+    parts.append(" ".join(list(hidden)[:40]))
     return clip(" — ".join(part for part in parts if part), 480)
 
 

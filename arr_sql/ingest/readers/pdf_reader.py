@@ -68,7 +68,7 @@ class PdfReader:
             return Unreadable("empty")
         if b"%PDF-" not in data[:1024]:
             return Unreadable("not_a_pdf", "an HTML or XML page" if _MARKUP.match(data[:200]) else "no PDF header")
-        if importlib.util.find_spec("pypdfium2") is None:
+        if not has_pdfium():
             return Unreadable("needs_extra_pdf")
         answer = _extract(data, self._passwords)
         if isinstance(answer, Unreadable):
@@ -76,6 +76,11 @@ class PdfReader:
         if "error" in answer:
             return _refused(answer, len(self._passwords))
         return _result(answer, is_whole=b"%%EOF" in data[-2048:])
+
+
+def has_pdfium() -> bool:
+    """Whether the extra ``pdf`` is installed."""
+    return importlib.util.find_spec("pypdfium2") is not None
 
 
 def _extract(data: bytes, passwords: Sequence[str]) -> dict[str, Any] | Unreadable:

@@ -1,0 +1,2 @@
+-- Erase these decisions (:ids is a JSON array). The trigger lets go what a forget receipt names.
+DELETE FROM approval_decision WHERE id IN (SELECT j.value FROM json_each(:ids) AS j);
