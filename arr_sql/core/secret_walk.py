@@ -21,7 +21,9 @@ from arr_sql.errors import InputError
 MAX_DEPTH = 64
 MAX_CHARACTERS = 1_000_000
 
-_MORE_NAMES = re.compile(r"(?i)(?:^|[^a-z])(?:set-?)?(?:cookies?|jwt|bearer|otp|ssh[_.-]?key|session[_.-]?key|pin[_.-]?code)$")
+_MORE_NAMES = re.compile(
+    r"(?i)(?:^|[^a-z])(?:set-?)?(?:cookies?|jwt|bearer|otp|ssh[_.-]?key|session[_.-]?key|pin[_.-]?code)$"
+)
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]{1,64}-----")
 _PAIRS = (
     re.compile(r"(?<![\w.$-])([\w.$-]{1,200})[\"']?\s{0,4}(?:=|:=|=>)\s{0,4}[\"'`]?([^\s\"'`,;&)}\]]{1,400})"),
@@ -46,15 +48,21 @@ def require_plain_json(value: Any, what: str) -> str:
         elif isinstance(item, str):
             _require_text(item, place)
         elif isinstance(item, float) and not math.isfinite(item):
-            raise InputError(f"{_shown(place)} is NaN or infinite, which JSON can't hold. Leave it out or write a number.")
+            raise InputError(
+                f"{_shown(place)} is NaN or infinite, which JSON can't hold. Leave it out or write a number."
+            )
         elif not (item is None or isinstance(item, (bool, int, float, list, tuple))):
-            raise InputError(f"{_shown(place)} is a {type(item).__name__}, which JSON can't hold. Write text, a number, a list or an object.")
+            raise InputError(
+                f"{_shown(place)} is a {type(item).__name__}, which JSON can't hold. Write text, a number, a list or an object."
+            )
     try:
         text = canonical_json(value)
     except ValueError:  # an integer of thousands of digits
         raise InputError(f"{what} holds a number that is too long. Write it as text.") from None
     if len(text) > MAX_CHARACTERS:
-        raise InputError(f"{what} has {len(text):,} characters as JSON; at most {MAX_CHARACTERS:,} are allowed. Refer to files instead.")
+        raise InputError(
+            f"{what} has {len(text):,} characters as JSON; at most {MAX_CHARACTERS:,} are allowed. Refer to files instead."
+        )
     return text
 
 

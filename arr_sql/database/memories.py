@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from arr_sql.core.canonical import sha256_text
-from arr_sql.core.connection import store_errors, write_transaction
-from arr_sql.core.research_models import MemoryStatus, ResearchMemory
+from arr_sql.core.connection import Connection, read_transaction, store_errors, write_transaction
+from arr_sql.core.research_models import MemoryKind, MemoryStatus, MemoryVersion, ResearchMemory
 from arr_sql.database.base import DatabaseBase
 from arr_sql.errors import ArrError, InputError, StateError
 from arr_sql.memory.audit_log import append_event
-from arr_sql.memory.research_store import add_memory, list_memories, make_memory, read_memory, set_status
+from arr_sql.memory.memory_edit import edit_memory, link_memory, renew_memory
+from arr_sql.memory.research_store import (
+    add_memory,
+    list_memories,
+    make_memory,
+    read_history,
+    read_memory,
+    set_status,
+)
 from arr_sql.memory.scope_store import read_scope
 
 
 class MemoryMethods(DatabaseBase):
-    """Adding, publishing, revoking and reading memories."""
+    """The life of memories: adding, editing, every change of status, relations, and reading them with their history."""
 
     def add_memory(self, **values: Any) -> ResearchMemory:
         """Store a candidate: ``title``, ``content``, ``kind`` and the other fields of ResearchMemory."""
@@ -26,17 +37,69 @@ class MemoryMethods(DatabaseBase):
 
     def set_memory_status(self, memory_id: str, status: MemoryStatus, reason: str = "") -> ResearchMemory:
         """Publish, revoke or otherwise move a memory. Raises StateError for a step that is not allowed."""
+        return self.set_memory_statuses([(memory_id, status)], reason)[0]
+
+    def set_memory_statuses(self, steps: Sequence[tuple[str, MemoryStatus]], reason: str = "") -> list[ResearchMemory]:
+        """Several steps, or none of them: two memories marked as in conflict, a conflict resolved."""
+        writer = self._ready_writer()
+        asked = steps[0]
+        made: list[ResearchMemory] = []
+        try:
+            with write_transaction(writer, self.path):
+                for asked in steps:
+                    made.append(
+                        set_status(
+                            writer, self.scope, *asked, actor=self.actor, reason=reason, now=self._clock()
+                        )
+                    )
+        except (StateError, InputError) as refusal:
+            self._note_refusal(*asked, refusal)
+            raise
+        return made
+
+    def edit_memory(
+        self, memory_id: str, *, expected_revision: int | None = None, reason: str = "", **changes: Any
+    ) -> ResearchMemory:
+        """A new version of a candidate or verified memory, as a candidate: ``title=``, ``content=`` and so on.
+
+        ``expected_revision`` is the revision that was read: MemoryChanged is raised, and nothing written, when somebody
+        else was quicker. None takes ``conflict_key`` or ``expires_at`` away.
+        """
+        with self._change(memory_id, "edit") as writer:
+            return edit_memory(
+                writer, self.scope, memory_id, changes, expected_revision=expected_revision, actor=self.actor,
+                reason=reason, now=self._clock(),
+            )  # fmt: skip
+
+    def link_memory(
+        self, memory_id: str, *others: str, remove: Sequence[str] = (), expected_revision: int | None = None
+    ) -> ResearchMemory:
+        """Relate a memory to ``others`` of this scope, and no longer to ``remove``. Its words and status stay."""
+        with self._change(memory_id, "link") as writer:
+            return link_memory(
+                writer, self.scope, memory_id, add=others, remove=remove, expected_revision=expected_revision,
+                actor=self.actor, now=self._clock(),
+            )  # fmt: skip
+
+    def renew_memory(self, memory_id: str, expires_at: str, reason: str = "") -> ResearchMemory:
+        """Publish a memory that ran out, with a later ``expires_at``."""
+        with self._change(memory_id, "renew") as writer:
+            return renew_memory(
+                writer, self.scope, memory_id, expires_at, actor=self.actor, reason=reason, now=self._clock()
+            )
+
+    @contextlib.contextmanager
+    def _change(self, memory_id: str, asked: str) -> Iterator[Connection]:
+        """One write transaction; what is refused in it leaves an event."""
         writer = self._ready_writer()
         try:
             with write_transaction(writer, self.path):
-                return set_status(
-                    writer, self.scope, memory_id, status, actor=self.actor, reason=reason, now=self._clock()
-                )
+                yield writer
         except (StateError, InputError) as refusal:
-            self._note_refusal(memory_id, status, refusal)
+            self._note_refusal(memory_id, asked, refusal)
             raise
 
-    def _note_refusal(self, memory_id: str, status: MemoryStatus, refusal: ArrError) -> None:
+    def _note_refusal(self, memory_id: str, status: str, refusal: ArrError) -> None:
         """A refused step leaves an event too; nothing else is written."""
         writer = self._write()
         with write_transaction(writer, self.path):
@@ -53,7 +116,15 @@ class MemoryMethods(DatabaseBase):
         with store_errors(self.path):
             return read_memory(self._reader("main"), self.scope, memory_id)
 
-    def memories(self, status: MemoryStatus | None = None) -> list[ResearchMemory]:
-        """Live memories, newest change first."""
+    def memories(
+        self, status: MemoryStatus | None = None, *, kind: MemoryKind | None = None, since: datetime | None = None
+    ) -> list[ResearchMemory]:
+        """Live memories, newest change first; of one status or kind, or changed at ``since`` or later."""
         with store_errors(self.path):
-            return list_memories(self._reader("main"), self.scope, status)
+            return list_memories(self._reader("main"), self.scope, status, kind=kind, since=since)
+
+    def memory_history(self, memory_id: str) -> list[MemoryVersion]:
+        """Every version of one memory, oldest first. Raises InputError when there is none."""
+        reader = self._reader("main")
+        with store_errors(self.path), read_transaction(reader):
+            return read_history(reader, self.scope, memory_id)

@@ -27,7 +27,6 @@ from arr_sql.core.statements import load
 from arr_sql.errors import AuditChainBroken, InputError
 
 
-
 def read_approval(connection: Connection, scope: ScopeKey, package_id: str, *, now: datetime) -> ApprovalPackage:
     """One package with decision and receipt, its hashes recomputed.
 
@@ -40,14 +39,21 @@ def read_approval(connection: Connection, scope: ScopeKey, package_id: str, *, n
 
 
 def list_approvals(
-    connection: Connection, scope: ScopeKey, *, now: datetime, status: PackageStatus | None = None, case_id: str | None = None
+    connection: Connection,
+    scope: ScopeKey,
+    *,
+    now: datetime,
+    status: PackageStatus | None = None,
+    case_id: str | None = None,
 ) -> list[ApprovalPackage]:
     """Packages of the scope, newest first; of one status by the clock passed in, or of one case."""
     found = read_packages(connection, scope, now=now, case_id=case_id)
     return [package for package in found if status in (None, package.status)]
 
 
-def read_packages(connection: Connection, scope: ScopeKey, *, now: datetime, **filters: str | None) -> list[ApprovalPackage]:
+def read_packages(
+    connection: Connection, scope: ScopeKey, *, now: datetime, **filters: str | None
+) -> list[ApprovalPackage]:
     """Packages of the scope, newest first; ``package_id`` and ``case_id`` filter."""
     return [_package_of(row, scope, now) for row in read_rows(connection, scope, **filters)]
 
@@ -67,7 +73,9 @@ def require_true(row: Any) -> None:
         wrong = "its payload is not the one that was requested"
     elif row["outcome"] is not None and row["decided_hash"] != row["payload_hash"]:
         wrong = "its decision is about another payload"
-    elif row["outcome"] in ("approved", "rejected") and person_key(row["decided_by"]) == person_key(row["requested_by"]):
+    elif row["outcome"] in ("approved", "rejected") and person_key(row["decided_by"]) == person_key(
+        row["requested_by"]
+    ):
         wrong = "it was decided by the person who requested it"
     elif row["receipt_id"] is not None and (
         sha256_text(row["body"]) != row["body_hash"] or row["receipt_payload_hash"] != row["payload_hash"]

@@ -31,7 +31,7 @@ from arr_sql.core.approval_models import (
 from arr_sql.core.canonical import sha256_json, sha256_text
 from arr_sql.core.clock import to_text
 from arr_sql.core.connection import Connection
-from arr_sql.core.research_models import ScopeKey
+from arr_sql.core.research_models import ResearchMemory, ScopeKey
 from arr_sql.core.secret_walk import require_plain_json
 from arr_sql.core.statements import load
 from arr_sql.errors import InputError, StateError
@@ -113,12 +113,16 @@ def case_hash(row: Any) -> str:
 def _require_case(case: Any, risk_level: RiskLevel) -> None:
     name = case["memory_id"]
     if case["kind"] != "research_case":
-        raise StateError(f"Memory '{name}' is of kind {case['kind']}; only a research_case is approved. Add one with `--kind research_case`.")
+        raise StateError(
+            f"Memory '{name}' is of kind {case['kind']}; only a research_case is approved. Add one with `--kind research_case`."
+        )
     if case["status"] == "revoked":
         raise StateError(f"Case '{name}' is revoked, which is final. Add a new one.")
     stated = json.loads(case["metadata"]).get("risk_level")
     if stated in RISK_LEVELS and RISK_LEVELS.index(stated) > RISK_LEVELS.index(risk_level):
-        raise StateError(f"Case '{name}' states risk level {stated}, and the package only {risk_level}. Ask for {stated}.")
+        raise StateError(
+            f"Case '{name}' states risk level {stated}, and the package only {risk_level}. Ask for {stated}."
+        )
 
 
 def decide_package(
@@ -154,9 +158,13 @@ def decide_package(
 
 def _require_pending(package: ApprovalPackage) -> None:
     if package.status == "expired":
-        raise StateError(f"Package '{package.package_id}' expired at {package.expires_at}, which is final. Request a new one.")
+        raise StateError(
+            f"Package '{package.package_id}' expired at {package.expires_at}, which is final. Request a new one."
+        )
     if package.status != "pending":
-        raise StateError(f"Package '{package.package_id}' is {package.status} already, which is final. Request a new one.")
+        raise StateError(
+            f"Package '{package.package_id}' is {package.status} already, which is final. Request a new one."
+        )
 
 
 def _decide(
@@ -224,32 +232,47 @@ def note_refusal(
 # --- The gate before publishing ---------------------------------------------------------------------------------------
 
 
-def require_approval(connection: Connection, scope: ScopeKey, memory_id: str) -> None:
-    """Raises StateError unless a memory may be published as far as approval is concerned (contract 5.2).
+def missing_approval(connection: Connection, scope: ScopeKey, memory_id: str) -> str:
+    """What a memory of the scope lacks before it may be published, as far as approval is concerned; '' for nothing.
 
     Only a risk-bearing ``research_case`` needs one; see the head of this module. Raises AuditChainBroken when a package
     of the case is not what its hash says.
     """
     case = _read_case(connection, scope, memory_id)
     if case is None or case["kind"] != "research_case":
-        return
+        return ""
     rows = read_rows(connection, scope, case_id=memory_id)
     if not rows and not any(is_risky(level) for level in json.loads(case["risk_levels"])):
-        return
+        return ""
     for row in rows:
         require_true(row)
     approved = [row for row in rows if row["outcome"] == "approved"]
     fitting = [row for row in approved if row["case_hash"] == case_hash(case)]
     if any(row["receipt_status"] == "passed" for row in fitting):
-        return
-    missing = (
-        f"its approved package '{fitting[0]['package_id']}' has no passed receipt; record one with `arr approval receipt`"
-        if fitting
-        else "it was changed after its package was approved; request a new one with `arr approval request`"
-        if approved
-        else "no package for it is approved; ask for one with `arr approval request`"
+        return ""
+    if fitting:
+        return _refusal(
+            memory_id,
+            f"its approved package '{fitting[0]['package_id']}' has no passed receipt. Record one with `arr approval receipt`, or request a new package.",
+        )
+    if approved:
+        return _refusal(
+            memory_id, "it was changed after its package was requested. Request a new one with `arr approval request`."
+        )
+    return _refusal(memory_id, "no package for it is approved. Ask for one with `arr approval request`.")
+
+
+def unapproved(memory: ResearchMemory) -> str:
+    """The same for a memory that comes from elsewhere: an approval given there does not count here. Pure."""
+    if memory.kind != "research_case" or not is_risky(memory.metadata.get("risk_level")):
+        return ""
+    return _refusal(
+        memory.memory_id, "no package for it is approved in this scope. Import it as a candidate, and ask for one."
     )
-    raise StateError(f"Case '{memory_id}' is risk-bearing and can't be published: {missing}.")
+
+
+def _refusal(memory_id: str, why: str) -> str:
+    return f"Case '{memory_id}' is risk-bearing and can't be published: {why}"
 
 
 def _read_case(connection: Connection, scope: ScopeKey, memory_id: str) -> Any:

@@ -17,7 +17,9 @@ from arr_sql.core.research_models import SCOPE_COLUMNS
 from arr_sql.core.row_hashes import chunk_entry, chunks_hash, source_version_hash
 from arr_sql.core.statements import load
 from arr_sql.index.vector_index import embed_text
+from arr_sql.memory.approvals import decision_hash, package_hash
 from arr_sql.memory.audit_log import GENESIS, event_hash
+from arr_sql.memory.receipts import receipt_hash
 from arr_sql.memory.research_store import memory_hash
 from arr_sql.memory.retrieval_log import read_evidence, record_hash
 
@@ -121,6 +123,19 @@ def _rows(connection: Connection, removals: Mapping[str, int]) -> Iterator[tuple
         found = record_hash(row, evidence)
         problem = "" if found == row["record_hash"] else "row_changed"
         yield ("retrieval", row["scope_id"], row["retrieval_id"], None), found, problem
+    yield from _approval_rows(connection)
+
+
+def _approval_rows(connection: Connection) -> Iterator[tuple[Key, str, str]]:
+    """Packages, decisions and receipts; the texts of the first and last against their hashes."""
+    for row in connection.execute(load("read_approval_packages")).fetchall():
+        problem = "" if sha256_text(row["payload"]) == row["payload_hash"] else "text_changed"
+        yield ("approval_package", row["scope_id"], row["package_id"], None), package_hash(row), problem
+    for row in connection.execute(load("read_approval_decisions")).fetchall():
+        yield ("approval_decision", row["scope_id"], row["package_id"], None), decision_hash(row), ""
+    for row in connection.execute(load("read_verification_receipts")).fetchall():
+        problem = "" if sha256_text(row["body"]) == row["body_hash"] else "text_changed"
+        yield ("verification_receipt", row["scope_id"], row["event_key"], None), receipt_hash(row), problem
 
 
 def _retirements(rows: Iterable[tuple[int, Hashable, int, int | None]]) -> dict[int, int | None]:

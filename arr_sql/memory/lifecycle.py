@@ -71,6 +71,8 @@ class PublishFacts:
     expires_at: str | None
     is_new_expiry: bool
     now: str
+    missing_approval: str = ""
+    """What a risk-bearing case still lacks, as `memory/approvals.py` says it; '' for nothing."""
 
 
 def publish_requirements(facts: PublishFacts) -> tuple[str, ...]:
@@ -87,6 +89,8 @@ def publish_requirements(facts: PublishFacts) -> tuple[str, ...]:
         missing.append(f"{name} expired at {facts.expires_at}. Give it a later time: {command}")
     elif facts.old_status == "expired" and not facts.is_new_expiry:
         missing.append(f"{name} is expired. Give it a new time: {command}")
+    if facts.missing_approval:
+        missing.append(facts.missing_approval)
     return tuple(missing)
 
 

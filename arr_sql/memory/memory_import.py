@@ -16,9 +16,10 @@ from arr_sql.core.clock import from_text, to_text
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import MemoryStatus, ResearchMemory, ScopeKey
 from arr_sql.errors import ArrError, ImportInvalid, InputError, MemoryInvalid
+from arr_sql.memory.approvals import unapproved
 from arr_sql.memory.lifecycle import PublishFacts, publish_requirements
-from arr_sql.memory.memory_files import FileRecord, Problem, file_values
-from arr_sql.memory.research_store import add_memory, memory_of, read_row, require_no_secret
+from arr_sql.memory.memory_files import IGNORED_FIELDS, FileRecord, Problem, file_values
+from arr_sql.memory.research_store import add_memory, checked_memory, memory_of, read_row, require_no_secret
 
 _SAME = frozenset({"status", "created_at", "updated_at"})
 """Fields that don't tell whether a memory that is here already says the same."""
@@ -83,6 +84,8 @@ def import_memories(
         row = read_row(connection, scope, memory.memory_id)
         if row is None:
             new.append(memory)
+            if memory.status == "published" and (text := unapproved(memory)):
+                found.append(Problem(record.path, record.lines.get("status", record.line), text))
         elif _says_the_same(memory_of(row, scope), memory):
             unchanged.append(memory.memory_id)
         elif skip_existing:
@@ -112,9 +115,7 @@ def import_memories(
 
 
 def _memory(scope: ScopeKey, record: FileRecord, keep_status: bool, now: datetime) -> ResearchMemory:
-    from arr_sql.memory.research_store import checked_memory
-
-    values: dict[str, Any] = {name: record.values[name] for name in record.values if name not in ("scope", "revision", "history")}
+    values: dict[str, Any] = {name: record.values[name] for name in record.values if name not in IGNORED_FIELDS}
     status: MemoryStatus = values.pop("status", "candidate")
     if status not in get_args(MemoryStatus):
         raise MemoryInvalid(f"The memory's status is wrong: there are {', '.join(get_args(MemoryStatus))}.", "status")

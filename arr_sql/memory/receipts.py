@@ -86,13 +86,21 @@ def record_receipt(
         raise StateError(f"Package '{package_id}' is {package.status}. Only an approved package takes a receipt.")
     if case_id != package.case_id or payload_hash != package.payload_hash:
         what = "case" if case_id != package.case_id else "payload hash"
-        raise InputError(f"The receipt names another {what} than package '{package_id}'. See `arr approval show {package_id}`.")
+        raise InputError(
+            f"The receipt names another {what} than package '{package_id}'. See `arr approval show {package_id}`."
+        )
     (row,) = read_rows(connection, scope, package_id=package.package_id)
     if not hmac.compare_digest(sha256_text(token), row["token_hash"]):
-        raise StateError(f"The receipt token is not the one that the approval of package '{package_id}' returned. Use that one.")
+        raise StateError(
+            f"The receipt token is not the one that the approval of package '{package_id}' returned. Use that one."
+        )
     key = event_key(package.package_id, token, receipt_id)
     if package.receipt is not None:
-        same = (package.receipt.event_key, package.receipt.status, package.receipt.body_hash) == (key, status, sha256_text(text))
+        same = (package.receipt.event_key, package.receipt.status, package.receipt.body_hash) == (
+            key,
+            status,
+            sha256_text(text),
+        )
         if same:
             return package.receipt
         raise StateError(

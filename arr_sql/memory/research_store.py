@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +25,7 @@ from arr_sql.core.statements import load
 from arr_sql.errors import InputError, MemoryInvalid, StateError
 from arr_sql.index.text_index import add_terms, note_current, remove_terms, terms_of
 from arr_sql.memory.applicability import checked_applicability
+from arr_sql.memory.approvals import missing_approval
 from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.lifecycle import PublishFacts, require_publishable, require_transition
 from arr_sql.memory.scope_store import ScopeRow, advance, ensure_scope
@@ -67,7 +69,10 @@ def checked_memory(
         if not isinstance(text, str) or not text.strip():
             raise MemoryInvalid(f"A memory needs a {name}. Give one with --{name}.", name)
     if values.get("expires_at"):
-        values["expires_at"] = to_text(from_text(values["expires_at"]))
+        try:
+            values["expires_at"] = to_text(from_text(str(values["expires_at"])))
+        except InputError as error:
+            raise MemoryInvalid(str(error), "expires_at") from None
     if values.get("conflict_key") is not None:
         values["conflict_key"] = str(values["conflict_key"]).strip() or None
     if isinstance(values.get("confidence"), bool):
@@ -179,7 +184,8 @@ def set_status(
     if not actor.strip():
         raise InputError("A change of status names a person. Set ARR_ACTOR to your name.")
     if status == "published":
-        require_publishable(publish_facts(old, reason, now, expires_at))
+        facts = publish_facts(old, reason, now, expires_at)
+        require_publishable(replace(facts, missing_approval=missing_approval(connection, scope, memory_id)))
         require_no_secret(memory_of(old, scope))
     changes = {"status": status, "updated_at": to_text(now)} | ({"expires_at": expires_at} if expires_at else {})
     replace_version(connection, scope, old, changes, f"memory_{status}", actor=actor, reason=reason, now=now)

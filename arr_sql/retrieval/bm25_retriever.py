@@ -17,7 +17,7 @@ from arr_sql.retrieval.rows import chunk_hit, ranked
 
 @dataclass(frozen=True)
 class Bm25Parameters:
-    """k1 (saturation), b (length normalisation) and how much a heading word counts; docs/evaluation.md has the figures."""
+    """k1 (saturation), b (length normalisation) and how much a heading word counts; docs/search.md has the figures."""
 
     k1: float = 1.2
     b: float = 0.75
