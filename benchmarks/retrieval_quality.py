@@ -19,8 +19,8 @@ from arr_sql.core.clock import utc_now
 from arr_sql.core.connection import write_transaction
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.database import ResearchDatabase
+from arr_sql.index.embedders.protocol import embed_text
 from arr_sql.index.text_index import note_current, terms_of
-from arr_sql.index.vector_index import embed_text
 from arr_sql.ingest.chunker import Chunk
 from arr_sql.ingest.prepare import Prepared, PreparedChunk
 from arr_sql.ingest.roots import add_root

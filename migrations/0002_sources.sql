@@ -63,7 +63,10 @@ CREATE TABLE source_stat (
   -- What the file system said when the live version was read: lets `sync` skip unchanged files. A cache, not history.
   source_id INTEGER PRIMARY KEY REFERENCES source (id),
   size INTEGER NOT NULL CHECK (size >= 0),
-  mtime_ns INTEGER NOT NULL
+  mtime_ns INTEGER NOT NULL,
+  -- When it was read. A file changed within two seconds before that may change again within the same clock tick, so
+  -- size and time do not prove it unchanged.
+  read_at_ns INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE source_left_out (

@@ -32,6 +32,10 @@ COMMANDS = {
         "Show a past retrieval (r...), a memory (memory:ID) or a chunk (c...).",
     ),
     "memory": ("arr_sql.cli.memory_commands:memory", "Research memories: add, publish, list, show, revoke."),
+    "approval": (
+        "arr_sql.cli.approval_commands:approval",
+        "Approvals and receipts: request, list, show, decide, receipt, expire.",
+    ),
     "status": ("arr_sql.cli.project_commands:status", "Show what this scope holds and how each channel stands."),
     "doctor": (
         "arr_sql.cli.project_commands:doctor",

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from arr_sql.cli._shared import Where, echo, json_option, note, print_json, progress_bar, project_options, visible
+from arr_sql.ingest.readers import UNREADABLE
 
 if TYPE_CHECKING:
     from arr_sql.database import ResearchDatabase
-    from arr_sql.ingest.sync import SyncSummary
+    from arr_sql.ingest.sync_state import SyncSummary
 
 MAX_NAMED = 20
 REASONS = {
@@ -30,15 +31,31 @@ REASONS = {
     "not_a_file": "not a file",
     "name_not_utf8": "names that are not UTF-8",
     "limit_reached": "beyond a limit of the walk",
+    "own_file": "arr.toml and .arrignore themselves",
+    **UNREADABLE,
 }
+
+
+password_option = click.option(
+    "--password",
+    prompt="Password of the encrypted files",
+    prompt_required=False,
+    hide_input=True,
+    help="Open encrypted PDFs; without a value it is asked for. It is kept nowhere.",
+)
+
+
+def _given(password: str | None) -> tuple[str, ...]:
+    return (password,) if password else ()
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@password_option
 @click.option("--no-embed", is_flag=True, help="Leave the vectors for a later `arr embed`.")
 @project_options
 @json_option
-def add(paths: tuple[Path, ...], no_embed: bool, where: Where, as_json: bool) -> None:
+def add(paths: tuple[Path, ...], password: str | None, no_embed: bool, where: Where, as_json: bool) -> None:
     """Take in folders and files, then embed them.
 
     Text is searchable as soon as it is stored; vectors follow, and may be stopped with Ctrl-C and resumed with
@@ -52,15 +69,18 @@ def add(paths: tuple[Path, ...], no_embed: bool, where: Where, as_json: bool) ->
         results = []
         for path in paths:
             with progress_bar(f"Reading {path.name or path}", quiet=as_json) as update:
-                results.append(database.add(path, lambda phase, done, total: update(done, total)))
+                results.append(
+                    database.add(path, lambda phase, done, total: update(done, total), passwords=_given(password))
+                )
         _finish(database, results, no_embed, as_json, next_step='arr search "your question"')
 
 
 @click.command()
+@password_option
 @click.option("--no-embed", is_flag=True, help="Leave the vectors for a later `arr embed`.")
 @project_options
 @json_option
-def sync(no_embed: bool, where: Where, as_json: bool) -> None:
+def sync(password: str | None, no_embed: bool, where: Where, as_json: bool) -> None:
     """Bring the added folders up to date with the disk: new, edited, renamed and deleted files.
 
     \b
@@ -69,7 +89,7 @@ def sync(no_embed: bool, where: Where, as_json: bool) -> None:
     """
     with where.open() as database:
         with progress_bar("Looking for changes", quiet=as_json) as update:
-            results = [database.sync(lambda phase, done, total: update(done, total))]
+            results = [database.sync(lambda phase, done, total: update(done, total), passwords=_given(password))]
         _finish(database, results, no_embed, as_json)
 
 

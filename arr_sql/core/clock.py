@@ -10,7 +10,9 @@ from datetime import datetime, timedelta, timezone
 
 from arr_sql.errors import InputError
 
-TIME_GLOB = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z"
+TIME_GLOB = (
+    "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z"
+)
 
 
 def utc_now() -> datetime:
@@ -47,7 +49,9 @@ def _in_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(timezone.utc)
     except OverflowError:
-        raise InputError(f"The time {moment.isoformat()} is outside the years 1 to 9999 in UTC. Name another one.") from None
+        raise InputError(
+            f"The time {moment.isoformat()} is outside the years 1 to 9999 in UTC. Name another one."
+        ) from None
 
 
 _AGO = re.compile(r"(\d{1,5})\s*(minute|min|hour|day|week|m|h|d|w)s?(?:\s+ago)?")

@@ -44,7 +44,7 @@ else:
     Connection = sqlite3.Connection
 
 __all__ = [
-    "APPLICATION_ID", "DRIVER", "SQLITE_VERSION", "Connection", "file_version", "open_reader", "open_writer",
+    "APPLICATION_ID", "DRIVER", "SQLITE_VERSION", "Connection", "compact", "file_version", "open_reader", "open_writer",
     "read_transaction", "sqlite3", "store_errors", "vec_version", "write_transaction",
 ]  # fmt: skip
 
@@ -225,6 +225,18 @@ def read_transaction(connection: Connection) -> Iterator[Connection]:
             connection.execute("ROLLBACK")
 
 
+def compact(connection: Connection, path: Path) -> None:
+    """Write the file anew from its rows (VACUUM), then move all of the WAL into it and cut the WAL to nothing.
+
+    Raises StoreBusy while another process reads an older state, which keeps the WAL.
+    """
+    with store_errors(path), _writers_lock(path):
+        connection.execute("VACUUM")
+        row = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if row[0]:
+        raise StoreBusy(f"Another process is reading an older state of '{path}'. Stop it, then run this again.")
+
+
 @contextlib.contextmanager
 def _writers_lock(path: Path) -> Iterator[None]:
     if SQLITE_VERSION >= WAL_RESET_FIXED:
@@ -251,7 +263,9 @@ def _only_select(action: int, first: str | None, second: str | None, _db: str | 
     if action in _ALLOWED_ACTIONS or (action == sqlite3.SQLITE_UPDATE and first == "sqlite_master"):
         return int(sqlite3.SQLITE_OK)
     name = (first or "").lower()
-    if action == sqlite3.SQLITE_PRAGMA and (name in _PRAGMAS_WITH_ARGUMENT or (name in _ALLOWED_PRAGMAS and second is None)):
+    if action == sqlite3.SQLITE_PRAGMA and (
+        name in _PRAGMAS_WITH_ARGUMENT or (name in _ALLOWED_PRAGMAS and second is None)
+    ):
         return int(sqlite3.SQLITE_OK)
     return int(sqlite3.SQLITE_DENY)
 
@@ -278,17 +292,25 @@ def _translated(error: Any, path: Path) -> StoreError:
             f"Another process kept '{path}' locked for more than {BUSY_TIMEOUT_SECONDS:.0f} s. Nothing was changed; try again."
         )
     if "disk is full" in lower:
-        return StoreFull(f"The disk that holds '{path}' is full. The last step was undone; free some space and run it again.")
+        return StoreFull(
+            f"The disk that holds '{path}' is full. The last step was undone; free some space and run it again."
+        )
     if "not a database" in lower:
         return NotAnArrDatabase(f"'{path}' is not an SQLite database. Name another file with --db.")
     if "malformed" in lower or "corrupt" in lower:
         return StoreDamaged(f"SQLite reports that '{path}' is damaged ({text}). Run `arr db check`; restore a backup.")
     if "readonly" in lower or "read-only" in lower:
-        return StoreReadOnly(f"'{path}' can't be written ({text}). Searching works; to write, change its permissions or copy it.")
+        return StoreReadOnly(
+            f"'{path}' can't be written ({text}). Searching works; to write, change its permissions or copy it."
+        )
     if "unable to open" in lower:
-        return StoreMissing(f"'{path}' can't be opened ({text}). Check that the folder exists and that you may read it.")
+        return StoreMissing(
+            f"'{path}' can't be opened ({text}). Check that the folder exists and that you may read it."
+        )
     if "disk i/o error" in lower:
-        return StoreError(f"The disk failed while reading or writing '{path}' ({text}). Check the disk, then `arr db check`.")
+        return StoreError(
+            f"The disk failed while reading or writing '{path}' ({text}). Check the disk, then `arr db check`."
+        )
     return StoreError(f"SQLite on '{path}': {text}. Run `arr db check`.")
 
 

@@ -10,7 +10,23 @@ import sys
 from pathlib import Path
 
 NETWORK_KINDS = frozenset(
-    {"nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "9p", "fuse.sshfs", "beegfs", "gpfs"}
+    {
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb",
+        "smb2",
+        "smb3",
+        "smbfs",
+        "afs",
+        "ceph",
+        "glusterfs",
+        "lustre",
+        "9p",
+        "fuse.sshfs",
+        "beegfs",
+        "gpfs",
+    }
 )
 
 

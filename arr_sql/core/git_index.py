@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from pathlib import Path
 from typing import Literal
 
 from arr_sql.core.git_identity import GitIdentity

@@ -85,9 +85,13 @@ def require_current(connection: Connection, path: Path) -> None:
     """Raises SchemaTooNew, SchemaOutOfDate, MigrationChanged or NotAnArrDatabase unless the file fits this program."""
     version, known = schema_version(connection, path), len(all_migrations())
     if version > known:
-        raise SchemaTooNew(f"Database '{path}' is at schema {version}, this arr_sql knows {known}. Upgrade it: `pip install -U arr-sql`.")
+        raise SchemaTooNew(
+            f"Database '{path}' is at schema {version}, this arr_sql knows {known}. Upgrade it: `pip install -U arr-sql`."
+        )
     if version < known:
-        raise SchemaOutOfDate(f"Database '{path}' is at schema {version}, this arr_sql needs {known}. Run `arr db migrate`.")
+        raise SchemaOutOfDate(
+            f"Database '{path}' is at schema {version}, this arr_sql needs {known}. Run `arr db migrate`."
+        )
     _require_unchanged(connection, path)
 
 

@@ -21,7 +21,9 @@ def process_lock(path: Path, timeout: float) -> Iterator[None]:
     with path.open("a+b") as handle:
         while not _try_lock(handle.fileno()):
             if time.monotonic() > give_up:
-                raise StoreBusy(f"Another process is writing and kept '{path}' for more than {timeout:.0f} s. Try again.")
+                raise StoreBusy(
+                    f"Another process is writing and kept '{path}' for more than {timeout:.0f} s. Try again."
+                )
             time.sleep(0.01)
         try:
             yield

@@ -44,27 +44,41 @@ def find_project(
     if folder is None:
         raise StoreMissing(f"No {CONFIG_NAME} in '{start}' or above. Run `arr init` in your project's folder.")
     settings = read_settings(folder / CONFIG_NAME)
-    if git is not None and git.is_linked_worktree and git.main_worktree is not None and folder not in (start, *start.parents):
+    if (
+        git is not None
+        and git.is_linked_worktree
+        and git.main_worktree is not None
+        and folder not in (start, *start.parents)
+    ):
         folder = git.top / folder.relative_to(git.main_worktree)  # its arr.toml, but this tree's files
     scope, notes = derive_scope(folder, settings, git, environment=environment, branch=branch)
     return Project(folder, settings, database or _database(folder, settings, git), scope, git, notes)
 
 
 def derive_scope(
-    folder: Path, settings: Settings, git: GitIdentity | None, *, environment: str | None = None, branch: str | None = None
+    folder: Path,
+    settings: Settings,
+    git: GitIdentity | None,
+    *,
+    environment: str | None = None,
+    branch: str | None = None,
 ) -> tuple[ScopeKey, tuple[str, ...]]:
     """The scope of ``folder`` and notes for people about what is unusual in how it was found."""
     notes: list[str] = []
     repository, found_branch = settings.project.repository, NO_GIT_BRANCH
     if git is None:
         repository = repository or folder.name or "project"
-        notes.append(f"No git repository here: repository is '{repository}' (the folder's name), branch is '{NO_GIT_BRANCH}'.")
+        notes.append(
+            f"No git repository here: repository is '{repository}' (the folder's name), branch is '{NO_GIT_BRANCH}'."
+        )
     else:
         if not git.has_remote and repository is None:
             notes.append(f"The git repository has no remote: repository is its folder's name, '{git.repository}'.")
         repository, found_branch = repository or git.repository, git.branch
         if git.is_detached and branch is None:
-            notes.append(f"HEAD is detached: branch is '{found_branch}'. Check out a branch, or name one with --branch.")
+            notes.append(
+                f"HEAD is detached: branch is '{found_branch}'. Check out a branch, or name one with --branch."
+            )
     return (
         ScopeKey(
             team_id=settings.project.team_id,

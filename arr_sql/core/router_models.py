@@ -21,9 +21,7 @@ MAX_QUERY = 10_000
 MAX_RERANKED = 20
 RRF_K = 60
 
-ChannelState = Literal[
-    "ok", "empty", "cut", "stale", "not_indexed", "timed_out", "unavailable", "error", "rejected"
-]
+ChannelState = Literal["ok", "empty", "cut", "stale", "not_indexed", "timed_out", "unavailable", "error", "rejected"]
 RunState = Literal["found", "nothing_found", "incomplete"]
 
 

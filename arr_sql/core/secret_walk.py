@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from arr_sql.core.canonical import canonical_json
@@ -177,5 +178,5 @@ def _is_secret_list(items: Sequence[Any]) -> bool:
     return any(
         name.startswith("-") and "=" not in name and _is_secret_name(name.lstrip("-")) and not value.startswith("-")
         and _is_secret_pair(name.lstrip("-"), value)
-        for name, value in zip(texts, texts[1:], strict=False)
+        for name, value in pairwise(texts)
     )  # fmt: skip

@@ -68,7 +68,9 @@ def read_settings(path: Path) -> Settings:
     except OSError as error:
         raise InputError(f"'{path}' can't be read ({error.strerror}). Check its permissions.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"'{path}' is not valid TOML: {error}. Correct it, or move it away and run `arr init`.") from error
+        raise InputError(
+            f"'{path}' is not valid TOML: {error}. Correct it, or move it away and run `arr init`."
+        ) from error
     try:
         return Settings.model_validate(data)
     except ValidationError as error:

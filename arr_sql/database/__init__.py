@@ -1,8 +1,8 @@
 """The one place where the parts are joined: :class:`ResearchDatabase`, one file seen from one scope.
 
 A request falls through the floors once and rises once. Every method acts in ``self.scope`` and nowhere else. Each group
-of methods is a module of its own: ``base`` (connections), ``sources``, ``retrieval``, ``memories``,
-``approvals``, ``operator``.
+of methods is a module of its own: ``base`` (connections), ``sources``, ``retrieval``, ``replay``, ``memories``,
+``memory_moves`` (files, promotion), ``approvals``, ``operator``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from arr_sql.core.project import find_project
 from arr_sql.database.approvals import ApprovalMethods
 from arr_sql.database.base import DEFAULT_MAX_FILE_BYTES
 from arr_sql.database.memories import MemoryMethods
+from arr_sql.database.memory_moves import MemoryMoveMethods
 from arr_sql.database.operator import OperatorMethods
-from arr_sql.database.retrieval import RetrievalMethods
+from arr_sql.database.replay import ReplayMethods
 
 __all__ = ["DEFAULT_MAX_FILE_BYTES", "ResearchDatabase", "connect"]
 
@@ -27,5 +28,5 @@ def connect(folder: str | Path = ".", *, environment: str | None = None, branch:
     return ResearchDatabase.of_project(find_project(Path(folder), environment=environment, branch=branch))
 
 
-class ResearchDatabase(RetrievalMethods, MemoryMethods, ApprovalMethods, OperatorMethods):
+class ResearchDatabase(ReplayMethods, MemoryMethods, MemoryMoveMethods, ApprovalMethods, OperatorMethods):
     """One database file seen from one scope. Use as a context manager, or call :meth:`close`."""

@@ -48,9 +48,7 @@ class MemoryMethods(DatabaseBase):
             with write_transaction(writer, self.path):
                 for asked in steps:
                     made.append(
-                        set_status(
-                            writer, self.scope, *asked, actor=self.actor, reason=reason, now=self._clock()
-                        )
+                        set_status(writer, self.scope, *asked, actor=self.actor, reason=reason, now=self._clock())
                     )
         except (StateError, InputError) as refusal:
             self._note_refusal(*asked, refusal)

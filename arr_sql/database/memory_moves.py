@@ -9,7 +9,7 @@ from arr_sql.core.research_models import MemoryVersion, ResearchMemory, ScopeKey
 from arr_sql.database.base import DatabaseBase
 from arr_sql.memory.memory_files import FileRecord, Problem
 from arr_sql.memory.memory_import import ImportResult, import_memories
-from arr_sql.memory.promotion import PromotionPreview, merge_preview, preview_promotion, promote, require_other_scope
+from arr_sql.memory.promotion import PromotionPreview, merge_preview, preview_promotion, promote
 from arr_sql.memory.research_store import list_memories, read_history
 from arr_sql.memory.scope_store import open_scope
 
@@ -69,8 +69,3 @@ class MemoryMoveMethods(DatabaseBase):
         reader = self._reader("main")
         with store_errors(self.path), read_transaction(reader):
             return merge_preview(reader, origin, self.scope, self._clock())
-
-    def require_other_scope(self, other: ScopeKey) -> None:
-        """Raises InputError unless ``other`` is another scope that this file holds."""
-        with store_errors(self.path):
-            require_other_scope(self._reader("main"), self.scope, other)

@@ -23,7 +23,7 @@ class OperatorMethods(SourceMethods):
 
     def status(self) -> dict[str, Any]:
         """What this scope holds and how each channel stands, as plain values."""
-        from arr_sql.index.vector_index import vector_state
+        from arr_sql.index.vector_state import vector_state
 
         reader = self._reader("main")
         with store_errors(self.path), read_transaction(reader):

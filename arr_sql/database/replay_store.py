@@ -28,7 +28,6 @@ from arr_sql.index.text_index import (
     take_out_terms,
     terms_of,
 )
-from arr_sql.ingest.source_store import note_stat
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -49,6 +48,8 @@ class ReplayStore:
         self._spans: dict[str, dict[int, tuple[int, int | None]]] = {}
         self._shown: dict[str, set[int]] = {}
         self._sources: dict[int, tuple[int, int]] = {}
+        self._files: dict[int, tuple[int, str, str]] = {}
+        self._names: dict[tuple[str, int], dict[str, str]] = {}
         self._readers: dict[str, Connection] = {}
         self._roots: dict[int, int] = {}
         self._folder = Path(tempfile.mkdtemp(prefix="arr-replay-"))
@@ -87,6 +88,18 @@ class ReplayStore:
         """Was this root there at the revision that is shown?"""
         return root_id in self._roots and self._roots[root_id] <= self.revision
 
+    def shown_texts(self, kind: str) -> list[dict[str, str]]:
+        """Ids (as evidence names them) and content hashes of the chunks or memories that are shown."""
+        return [self._names[(kind, key)] for key in self._shown[kind]]
+
+    def shown_files(self) -> dict[int, list[tuple[str, str]]]:
+        """For each root the files that are shown: path and content hash."""
+        found: dict[int, list[tuple[str, str]]] = {}
+        for key in sorted(self._shown["version"]):
+            root_id, path, content_hash = self._files[key]
+            found.setdefault(root_id, []).append((path, content_hash))
+        return found
+
     # --- copying ----------------------------------------------------------------------------------------------------
 
     def _copy(self, store: Connection, span: dict[str, int]) -> None:
@@ -100,6 +113,7 @@ class ReplayStore:
         writer.executemany(load("add_replayed_source"), versions)
         writer.executemany(load("add_replayed_version"), self._noted("version", versions))
         self._sources = {row["id"]: (row["source_id"], row["size"]) for row in versions}
+        self._files = {row["id"]: (row["root_id"], row["path_in_root"], row["content_hash"]) for row in versions}
         writer.executemany(load("add_replayed_chunk"), self._noted("chunk", self._analysed("chunk", store, load("read_replayed_chunks"), span)))
         writer.executemany(load("add_replayed_model"), [dict(row) for row in store.execute(load("read_replayed_models"))])
         vectors = (dict(row) for row in store.execute(load("read_replayed_embeddings"), span))
@@ -123,12 +137,16 @@ class ReplayStore:
             terms = terms_of(heading, row["content"]) if is_indexed else Terms((), (), 0, 0)
             if is_indexed:
                 self._terms[(table, row["id"])] = (scoped(self._id, terms.heading), scoped(self._id, terms.body))
+            name = row["chunk_id"] if table == "chunk" else f"memory:{row['memory_id']}"
+            self._names[(table, row["id"])] = {"chunk_id": name, "content_hash": row["content_hash"]}
             yield values | terms.bindings()
 
     # --- moving -----------------------------------------------------------------------------------------------------
 
     def move_to(self, revision: int) -> None:
         """Show the store as it was at ``revision``."""
+        from arr_sql.ingest.source_store import note_stat  # not when a search imports this module
+
         if revision == self.revision:
             return
         statements = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,16 @@ from arr_sql.memory.scope_store import advance, ensure_scope
 if TYPE_CHECKING:
     # Imported where they are used: a search pays for none of them (tests/promises/test_imports.py).
     from arr_sql.index.vector_index import EmbedSummary
-    from arr_sql.ingest.sync import Progress, SyncSummary
+    from arr_sql.ingest.sync import Progress
+    from arr_sql.ingest.sync_state import SyncSummary
 
 
 class SourceMethods(DatabaseBase):
     """What a scope draws on."""
 
-    def add(self, target: str | Path, progress: Progress = lambda phase, done, total: None) -> SyncSummary:
+    def add(
+        self, target: str | Path, progress: Progress = lambda phase, done, total: None, *, passwords: Sequence[str] = ()
+    ) -> SyncSummary:
         """Trust a folder or file for this scope and take its files in. Raises PathRefused when it is neither."""
         path = Path(target)
         if path.exists() and not (path.is_dir() or path.is_file()):
@@ -42,22 +45,25 @@ class SourceMethods(DatabaseBase):
                     kind="root_added", subject_kind="root", subject_id=str(root.id), subject_hash="",
                     details={"path_hash": sha256_text(str(root.path)), "is_file": root.only_file is not None},
                 )  # fmt: skip
-        return self._sync([root], progress)
+        return self._sync([root], progress, passwords)
 
-    def sync(self, progress: Progress = lambda phase, done, total: None) -> SyncSummary:
-        """Bring every root of this scope up to date with the disk."""
+    def sync(
+        self, progress: Progress = lambda phase, done, total: None, *, passwords: Sequence[str] = ()
+    ) -> SyncSummary:
+        """Bring every root of this scope up to date with the disk. ``passwords`` open encrypted files; none is kept."""
         self._ready_writer()
         roots = self.roots()
         if not roots:
             raise InputError("Nothing has been added to this scope yet. Run `arr add FOLDER` first.")
-        return self._sync(roots, progress)
+        return self._sync(roots, progress, passwords)
 
-    def _sync(self, roots: list[RootRow], progress: Progress) -> SyncSummary:
+    def _sync(self, roots: list[RootRow], progress: Progress, passwords: Sequence[str]) -> SyncSummary:
         from arr_sql.ingest.sync import Syncer
 
         syncer = Syncer(
             self._write(), self.path, self.scope, self.actor,
             max_file_bytes=self._max_file_bytes, progress=progress, clock=self._clock,
+            passwords=passwords,
         )  # fmt: skip
         return syncer.sync(roots, self.roots())
 

@@ -16,7 +16,7 @@ from arr_sql.core.research_models import SCOPE_COLUMNS, ScopeKey
 from arr_sql.core.router_models import RouterResult
 from arr_sql.database import ResearchDatabase
 from arr_sql.errors import ModelError
-from arr_sql.ingest.sync import SyncSummary
+from arr_sql.ingest.sync_state import SyncSummary
 
 FOLDER = Path(__file__).resolve().parent
 ACTOR = "demo"

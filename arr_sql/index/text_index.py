@@ -14,12 +14,15 @@ from typing import Any, Literal
 
 from arr_sql.core.analysis import ANALYSER_VERSION, analyse
 from arr_sql.core.canonical import sha256_text
-from arr_sql.core.connection import Connection, sqlite3
+from arr_sql.core.connection import SQLITE_VERSION, Connection, sqlite3
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.statements import load
 
 TEXT_INDEX_VERSION = "1"
 """Changes when the layout of the FTS5 tables changes."""
+
+SECURE_DELETE = (3, 42, 0)
+"""The first SQLite whose FTS5 takes deleted terms off its pages."""
 
 Table = Literal["chunk", "memory"]
 
@@ -150,10 +153,29 @@ def rebuild_text_index(connection: Connection, progress: Callable[[int], None] =
     for table, update in tables:
         for row in read_live_rows(connection, table).fetchall():
             terms = terms_of(row["heading"], row["content"])
-            if (terms.hash, terms.n_body, terms.n_heading) != (row["terms_hash"], row["n_terms"], row["n_heading_terms"]):
+            if (terms.hash, terms.n_body, terms.n_heading) != (
+                row["terms_hash"],
+                row["n_terms"],
+                row["n_heading_terms"],
+            ):
                 connection.execute(update, {"id": row["id"], **terms.bindings()})
             add_terms(connection, table, row["id"], row["scope_id"], terms)
             done += 1
             progress(done)
     connection.execute(load("set_all_scope_indexes"), _versions())
     return done
+
+
+def compact_text_index(connection: Connection) -> None:
+    """Write the index tables anew from their postings, so that no page keeps a beginning of a term that left.
+
+    Call inside a write transaction. Before SQLite 3.42 there is no secure-delete and the index is made anew instead.
+    """
+    if SQLITE_VERSION < SECURE_DELETE:
+        rebuild_text_index(connection)
+        return
+    for name in (
+        "add_chunk_compaction_row", "build_chunk_compact", "remove_chunk_compaction_row",
+        "add_memory_compaction_row", "build_memory_compact", "remove_memory_compaction_row",
+    ):  # fmt: skip
+        connection.execute(load(name))

@@ -18,7 +18,14 @@ from arr_sql.core.connection import Connection, write_transaction
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.statements import load
 from arr_sql.errors import ModelError
-from arr_sql.index.embedders.protocol import CANARY_COSINE, Embedder, canary_vectors, check_vector, cosine
+from arr_sql.index.embedders.protocol import (
+    CANARY_COSINE,
+    Embedder,
+    canary_vectors,
+    check_vector,
+    cosine,
+    embed_text,
+)
 from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.scope_store import advance, read_scope
 
@@ -34,16 +41,6 @@ class EmbedSummary:
     reused: int = 0
     missing: int = 0
     retired_models: bool = False
-
-
-def vector_state(connection: Connection, scope: ScopeKey) -> list[Any]:
-    """One row a model with vectors in this scope (one with ``model`` NULL when there are none): chunks and embedded."""
-    return connection.execute(load("read_vector_state"), scope.bindings()).fetchall()
-
-
-def embed_text(heading: str, content: str) -> str:
-    """What is embedded for a chunk: its heading, then its content."""
-    return f"{heading}\n{content}" if heading else content
 
 
 def fill_vectors(
@@ -114,11 +111,15 @@ def _vectors(connection: Connection, model: int, rows: list[Any], embedder: Embe
     """A vector for each chunk row that has text to embed, and how many of them were reused."""
     known: dict[str, bytes] = {}
     for row in rows:
-        found = connection.execute(load("read_vector_value"), {"model": model, "embed_hash": row["embed_hash"]}).fetchone()
+        found = connection.execute(
+            load("read_vector_value"), {"model": model, "embed_hash": row["embed_hash"]}
+        ).fetchone()
         if found is not None:
             known[row["embed_hash"]] = found["vector"]
     reused = sum(row["embed_hash"] in known for row in rows)
-    fresh = {row["embed_hash"]: embed_text(row["heading"], row["content"]) for row in rows if row["embed_hash"] not in known}
+    fresh = {
+        row["embed_hash"]: embed_text(row["heading"], row["content"]) for row in rows if row["embed_hash"] not in known
+    }
     for embed_hash, vector in zip(fresh, embedder.embed_passages(list(fresh.values())), strict=True):
         if vector is not None:
             check_vector(vector, embedder.spec.dimension)
@@ -149,7 +150,9 @@ def _store(
     return stored
 
 
-def _retire_others(connection: Connection, database: Path, scope: ScopeKey, model: int, actor: str, now: datetime) -> bool:
+def _retire_others(
+    connection: Connection, database: Path, scope: ScopeKey, model: int, actor: str, now: datetime
+) -> bool:
     with write_transaction(connection, database):
         scope_row = read_scope(connection, scope)
         assert scope_row is not None

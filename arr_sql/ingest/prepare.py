@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from arr_sql.core.canonical import sha256_bytes, sha256_text
 from arr_sql.core.decode import Undecodable, decode
 from arr_sql.core.redaction import redact, withhold_lines
+from arr_sql.index.embedders.protocol import embed_text
 from arr_sql.index.text_index import Terms, terms_of
-from arr_sql.index.vector_index import embed_text
 from arr_sql.ingest.chunker import Chunk, chunk
 from arr_sql.ingest.readers import BytesReader, PasswordReader, Piece, Reader, ReadResult, Unreadable, reader_for
 
@@ -51,6 +52,7 @@ class Prepared:
     warnings: tuple[str, ...]
     lines_withheld: int
     chunks: tuple[PreparedChunk, ...]
+    read_at_ns: int = field(default_factory=time.time_ns)
 
 
 @dataclass(frozen=True)

@@ -85,9 +85,11 @@ def remove_file(w: Writing, version_id: int, source_id: int) -> ChunkCounts:
     return ChunkCounts(0, len(old))
 
 
-def note_stat(connection: Connection, source_id: int, size: int, mtime_ns: int) -> None:
+def note_stat(connection: Connection, source_id: int, size: int, mtime_ns: int, read_at_ns: int = 0) -> None:
     """Remember what the file system said, so that the next sync can skip the file."""
-    connection.execute(load("set_source_stat"), {"source_id": source_id, "size": size, "mtime_ns": mtime_ns})
+    connection.execute(
+        load("set_source_stat"), {"source_id": source_id, "size": size, "mtime_ns": mtime_ns, "read_at_ns": read_at_ns}
+    )
 
 
 def _store(
@@ -107,7 +109,7 @@ def _store(
         },
         {"chunks_added": counts.added, "chunks_retired": counts.retired},
     )  # fmt: skip
-    note_stat(w.connection, source_id, p.size, p.mtime_ns)
+    note_stat(w.connection, source_id, p.size, p.mtime_ns, p.read_at_ns)
     return counts
 
 

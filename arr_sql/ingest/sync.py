@@ -8,9 +8,7 @@ A file whose size and time are unchanged is not read; one that can't be read jus
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,24 +16,29 @@ from typing import Any
 from arr_sql.core.canonical import sha256_bytes
 from arr_sql.core.clock import utc_now
 from arr_sql.core.connection import Connection, write_transaction
-from arr_sql.core.git_identity import GitIdentity, read_git_identity
-from arr_sql.core.git_index import GitIndex, read_git_index
+from arr_sql.core.git_identity import read_git_identity
+from arr_sql.core.git_index import read_git_index
 from arr_sql.core.process_lock import process_lock
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.rooted import FileRead, Refused, Root
+from arr_sql.core.settings import CONFIG_NAME
 from arr_sql.core.statements import load
 from arr_sql.core.walk import Found, LeftOut, walk
 from arr_sql.errors import PathRefused
 from arr_sql.index.text_index import IndexDrift, note_current, rebuild_text_index
 from arr_sql.ingest.prepare import NotTaken, Prepared, prepare
-from arr_sql.ingest.readers import reader_for
+from arr_sql.ingest.readers import is_worth_retrying, reader_for
 from arr_sql.ingest.roots import RootRow, is_other_branch
 from arr_sql.ingest.source_store import Writing, add_file, change_file, note_stat, remove_file, rename_file
+from arr_sql.ingest.sync_state import SyncJob, SyncSummary
 from arr_sql.memory.scope_store import advance, read_scope
 
 BATCH_FILES = 100
 BATCH_BYTES = 2 << 20
 BATCH_SECONDS = 2.0
+RACY_NS = 2_000_000_000
+"""The coarsest clock of a file system (FAT): within it a file can change twice and keep its time."""
+OWN_FILES = frozenset({CONFIG_NAME, ".arrignore"})
 WAIT_SECONDS = 600.0
 # A file refused for one of these may be back in a moment: its last version stays.
 TRANSIENT = frozenset({"changed_while_reading", "permission_denied", "unreadable"})
@@ -44,49 +47,16 @@ Progress = Callable[[str, int, int], None]
 """Called with a phase (``walk``, ``read``), how many are done and how many there are (0 while unknown)."""
 
 
-@dataclass
-class SyncSummary:
-    """What a sync did. ``left_out`` counts files and folders by reason; a folder counts once."""
-
-    added: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
-    renamed: list[tuple[str, str]] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    touched: list[str] = field(default_factory=list)
-    unchanged: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
-    warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    lines_withheld: int = 0
-    chunks_added: int = 0
-    chunks_retired: int = 0
-    bytes_read: int = 0
-    roots_missing: list[str] = field(default_factory=list)
-    roots_other_branch: list[str] = field(default_factory=list)
-    index_rebuilt: bool = False
-
-
-@dataclass
-class _Job:
-    """One root being synced."""
-
-    root: RootRow
-    git: GitIdentity | None
-    index: GitIndex | None
-    known: dict[str, Any]
-    left_before: dict[str, tuple[str, int | None, int | None]]
-    left: dict[str, tuple[str, int | None, int | None]] = field(default_factory=dict)
-    gone: dict[str, Any] = field(default_factory=dict)
-    is_complete: bool = True
-
-
 class Syncer:
     """Syncs roots of one scope over one writer connection."""
 
     def __init__(
         self, connection: Connection, database: Path, scope: ScopeKey, actor: str, *,
         max_file_bytes: int, progress: Progress = lambda phase, done, total: None,
-        clock: Callable[[], datetime] = utc_now,
+        clock: Callable[[], datetime] = utc_now, passwords: Sequence[str] = (),
     ) -> None:  # fmt: skip
+        """``passwords`` are tried on encrypted files and kept nowhere."""
+        self._passwords = passwords
         self._connection, self._database, self._scope, self._actor = connection, database, scope, actor
         self._max_file_bytes, self._progress, self._clock = max_file_bytes, progress, clock
         self.summary = SyncSummary()
@@ -127,7 +97,7 @@ class Syncer:
         self._take(opened, job, found)
         self._finish(job)
 
-    def _job(self, root: RootRow) -> _Job:
+    def _job(self, root: RootRow) -> SyncJob:
         row = read_scope(self._connection, self._scope)
         assert row is not None, "a root belongs to an open scope"
         ids = {"scope_id": row.id, "root_id": root.id}
@@ -137,9 +107,9 @@ class Syncer:
             for item in self._connection.execute(load("read_left_out"), ids)
         }
         git = read_git_identity(root.path)
-        return _Job(root, git, read_git_index(git) if git else None, known, left)
+        return SyncJob(root, git, read_git_index(git) if git else None, known, left)
 
-    def _walk(self, opened: Root, root: RootRow, others: list[RootRow], job: _Job) -> list[Found]:
+    def _walk(self, opened: Root, root: RootRow, others: list[RootRow], job: SyncJob) -> list[Found]:
         if root.only_file is not None:
             info = opened.look(root.only_file)
             if isinstance(info, Refused):
@@ -156,6 +126,8 @@ class Syncer:
                 self._leave_out(job, item.rel, item.reason)
                 # "./" is the root itself: what is in a folder that can't be listed is unknown, not gone.
                 job.is_complete = job.is_complete and item.reason != "limit_reached" and item.rel != "./"
+            elif item.rel.rpartition("/")[2] in OWN_FILES:
+                self._leave_out(job, item.rel, "own_file")
             elif not _is_text(item.rel):
                 self._leave_out(job, item.rel.encode("utf-8", "backslashreplace").decode(), "name_not_utf8")
             else:
@@ -164,34 +136,38 @@ class Syncer:
                     self._progress("walk", len(found), 0)
         return found
 
-    def _take(self, opened: Root, job: _Job, found: list[Found]) -> None:
+    def _take(self, opened: Root, job: SyncJob, found: list[Found]) -> None:
         batch: list[Callable[[Writing], None]] = []
         size, started = 0, time.monotonic()
         for done, item in enumerate(found):
             for write, weight in self._changes(opened, job, item):
                 batch.append(write)
                 size += weight
-            if batch and (len(batch) >= BATCH_FILES or size >= BATCH_BYTES or time.monotonic() - started > BATCH_SECONDS):
+            if batch and (
+                len(batch) >= BATCH_FILES or size >= BATCH_BYTES or time.monotonic() - started > BATCH_SECONDS
+            ):
                 self._write(job, batch)
                 batch, size, started = [], 0, time.monotonic()
             self._progress("read", done + 1, len(found))
         batch += [self._removal(row) for row in job.gone.values()]
         self._write(job, batch)
 
-    def _changes(self, opened: Root, job: _Job, item: Found) -> Iterator[tuple[Callable[[Writing], None], int]]:
+    def _changes(self, opened: Root, job: SyncJob, item: Found) -> Iterator[tuple[Callable[[Writing], None], int]]:
         """What has to be written for one file: nothing when it is unchanged, and at most one thing."""
         known = job.known.get(item.rel)
-        if known is not None and (known["size"], known["mtime_ns"]) == (item.size, item.mtime_ns) and not _reader_changed(known):
+        same_stat = known is not None and (known["size"], known["mtime_ns"]) == (item.size, item.mtime_ns)
+        if same_stat and _is_settled(known) and not _reader_changed(known):
             self.summary.unchanged += 1
             return
         before = job.left_before.get(item.rel)
-        if known is None and before is not None and before[1:] == (item.size, item.mtime_ns) and before[0] not in TRANSIENT:
-            if before[0] != "unknown_format" or reader_for(item.rel) is None:
-                self._leave_out(job, item.rel, before[0], item.size, item.mtime_ns)
-                return
+        is_left_before = known is None and before is not None and before[1:] == (item.size, item.mtime_ns)
+        if is_left_before and before is not None and not self._is_worth_reading(item.rel, before[0]):
+            self._leave_out(job, item.rel, before[0], item.size, item.mtime_ns)
+            return
         if known is None and reader_for(item.rel) is None:
             self._leave_out(job, item.rel, "unknown_format", item.size, item.mtime_ns)
             return
+        read_at = time.time_ns()
         read = opened.read_file(item.rel, self._max_file_bytes)
         if isinstance(read, Refused):
             self._leave_out(job, item.rel, read.code)
@@ -201,13 +177,22 @@ class Syncer:
         self.summary.bytes_read += len(read.data)
         data_hash = sha256_bytes(read.data)
         if known is not None and known["content_hash"] == data_hash and not _reader_changed(known):
-            self.summary.touched.append(known["source_ref"])
-            yield lambda w: note_stat(w.connection, known["source_id"], read.size, read.mtime_ns), 0
+            if same_stat:
+                self.summary.unchanged += 1
+            else:
+                self.summary.touched.append(known["source_ref"])
+            job.stats.append((known["source_id"], read.size, read.mtime_ns, read_at))
             return
         yield from self._content_change(job, item, read, known, data_hash)
 
+    def _is_worth_reading(self, rel: str, reason: str) -> bool:
+        """A file that was left out and has not changed since: could reading it give something else now?"""
+        if reason == "unknown_format":
+            return reader_for(rel) is not None
+        return reason in TRANSIENT or is_worth_retrying(reason, has_passwords=bool(self._passwords))
+
     def _content_change(
-        self, job: _Job, item: Found, read: FileRead, known: Any, data_hash: str
+        self, job: SyncJob, item: Found, read: FileRead, known: Any, data_hash: str
     ) -> Iterator[tuple[Callable[[Writing], None], int]]:
         state = _git_state(job, item.rel, read.data)
         source_ref = job.root.source_ref(item.rel)
@@ -216,11 +201,11 @@ class Syncer:
 
             def rename(w: Writing) -> None:
                 rename_file(w, renamed["id"], source_ref, item.rel, state)
-                note_stat(w.connection, renamed["source_id"], read.size, read.mtime_ns)
+                note_stat(w.connection, renamed["source_id"], read.size, read.mtime_ns, time.time_ns())
 
             yield rename, 0
             return
-        prepared = prepare(item.rel, read.data, read.mtime_ns)
+        prepared = prepare(item.rel, read.data, read.mtime_ns, passwords=self._passwords)
         if isinstance(prepared, NotTaken):
             self._leave_out(job, item.rel, prepared.reason, read.size, read.mtime_ns)
             if known is not None:
@@ -249,7 +234,7 @@ class Syncer:
 
     # --- writing --------------------------------------------------------------------------------------------------
 
-    def _write(self, job: _Job, batch: list[Callable[[Writing], None]]) -> None:
+    def _write(self, job: SyncJob, batch: list[Callable[[Writing], None]]) -> None:
         """One transaction for the batch; on terms that can't be reproduced, the text index is built anew first."""
         if not batch:
             return
@@ -263,7 +248,7 @@ class Syncer:
             self.summary.index_rebuilt = True
             self._write_once(job, batch)
 
-    def _write_once(self, job: _Job, batch: list[Callable[[Writing], None]]) -> None:
+    def _write_once(self, job: SyncJob, batch: list[Callable[[Writing], None]]) -> None:
         with write_transaction(self._connection, self._database) as connection:
             row = read_scope(connection, self._scope)
             assert row is not None
@@ -276,11 +261,16 @@ class Syncer:
                 write(writing)
             note_current(connection, row.id, row.content_revision)
 
-    def _finish(self, job: _Job) -> None:
-        """Replace the list of what the walk left out, when it differs."""
-        if job.left == job.left_before:
+    def _finish(self, job: SyncJob) -> None:
+        """Note what the file system said of touched files, and what the walk left out, when it differs.
+
+        Neither changes what retrieval can see, so no revision is counted.
+        """
+        if job.left == job.left_before and not job.stats:
             return
         with write_transaction(self._connection, self._database) as connection:
+            for source_id, size, mtime_ns, read_at in job.stats:
+                note_stat(connection, source_id, size, mtime_ns, read_at)
             row = read_scope(connection, self._scope)
             assert row is not None
             connection.execute(load("remove_left_out"), {"scope_id": row.id, "root_id": job.root.id})
@@ -294,7 +284,9 @@ class Syncer:
 
     # --- notes ----------------------------------------------------------------------------------------------------
 
-    def _leave_out(self, job: _Job, rel: str, reason: str, size: int | None = None, mtime_ns: int | None = None) -> None:
+    def _leave_out(
+        self, job: SyncJob, rel: str, reason: str, size: int | None = None, mtime_ns: int | None = None
+    ) -> None:
         if not _is_text(rel):
             rel = rel.encode("utf-8", "backslashreplace").decode()
         job.left[rel] = (reason, size, mtime_ns)
@@ -315,7 +307,7 @@ def _is_text(rel: str) -> bool:
     return True
 
 
-def _is_kept(path: str, job: _Job) -> bool:
+def _is_kept(path: str, job: SyncJob) -> bool:
     """A known file below a folder, or itself, that could not be looked at just now keeps its last version."""
     return any(
         reason in TRANSIENT and (path == left or (left.endswith("/") and path.startswith(left)))
@@ -337,12 +329,17 @@ def _nested(root: RootRow, others: list[RootRow]) -> list[str]:
     return inside
 
 
+def _is_settled(known: Any) -> bool:
+    """Was the file's last change long enough before it was read that another one would show in its time?"""
+    return bool(known["mtime_ns"] < known["read_at_ns"] - RACY_NS)
+
+
 def _reader_changed(known: Any) -> bool:
     reader = reader_for(known["path_in_root"])
     return reader is not None and (reader.name, reader.version) != (known["reader"], known["reader_version"])
 
 
-def _renamed_from(job: _Job, data_hash: str, rel: str) -> Any:
+def _renamed_from(job: SyncJob, data_hash: str, rel: str) -> Any:
     """The file that is gone and held these bytes; the one with the same file name first."""
     same = [
         row for row in job.gone.values()
@@ -362,7 +359,7 @@ def _format(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[2].lower()
 
 
-def _git_state(job: _Job, rel: str, data: bytes) -> str | None:
+def _git_state(job: SyncJob, rel: str, data: bytes) -> str | None:
     if job.git is None or job.index is None:
         return None
     path = (job.root.path.resolve() / rel).relative_to(job.git.top).as_posix()

@@ -198,7 +198,7 @@ def expire_packages(
 
     Nothing depends on it: a package is expired from ``expires_at`` on, noted or not.
     """
-    person = actor.strip() or "unknown"
+    person = _noted_person(actor)
     over = [
         package for package in read_packages(connection, scope, now=now, package_id=package_id)
         if package.status == "expired" and package.decision is None
@@ -221,12 +221,20 @@ def note_refusal(
         return
     known = isinstance(package_id, str) and bool(read_rows(connection, scope, package_id=package_id))
     append_event(
-        connection, scope_id=scope_row.id, revision=scope_row.revision, at=now, actor=actor.strip() or "unknown",
+        connection, scope_id=scope_row.id, revision=scope_row.revision, at=now, actor=_noted_person(actor),
         kind=kind, subject_kind="approval_package", subject_id=str(package_id) if known else "(unknown)",
         subject_hash="", details={"asked": asked, "error": error},
     )  # fmt: skip
     if known:
         expire_packages(connection, scope, actor=actor, now=now, package_id=str(package_id))
+
+
+def _noted_person(actor: str) -> str:
+    try:
+        person_key(actor)
+    except InputError:  # refused for this very name
+        return "unknown"
+    return actor.strip()
 
 
 # --- The gate before publishing ---------------------------------------------------------------------------------------
@@ -251,10 +259,9 @@ def missing_approval(connection: Connection, scope: ScopeKey, memory_id: str) ->
     if any(row["receipt_status"] == "passed" for row in fitting):
         return ""
     if fitting:
-        return _refusal(
-            memory_id,
-            f"its approved package '{fitting[0]['package_id']}' has no passed receipt. Record one with `arr approval receipt`, or request a new package.",
-        )
+        name = fitting[0]["package_id"]
+        why = f"its approved package '{name}' has no passed receipt. Record one with `arr approval receipt`, or request a new package."
+        return _refusal(memory_id, why)
     if approved:
         return _refusal(
             memory_id, "it was changed after its package was requested. Request a new one with `arr approval request`."

@@ -16,7 +16,7 @@ from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import SCOPE_COLUMNS
 from arr_sql.core.row_hashes import chunk_entry, chunks_hash, source_version_hash
 from arr_sql.core.statements import load
-from arr_sql.index.vector_index import embed_text
+from arr_sql.index.embedders.protocol import embed_text
 from arr_sql.memory.approvals import decision_hash, package_hash
 from arr_sql.memory.audit_log import GENESIS, event_hash
 from arr_sql.memory.receipts import receipt_hash
@@ -46,8 +46,11 @@ class VerifyReport:
     damages: tuple[Damage, ...]
 
 
-def verify_audit(connection: Connection) -> VerifyReport:
-    """Check the whole file's chain and rows. Call inside a read transaction for one snapshot."""
+def verify_audit(connection: Connection, scope_id: int | None = None) -> VerifyReport:
+    """Check the whole file's chain and rows. Call inside a read transaction for one snapshot.
+
+    With ``scope_id`` only damages to that scope's rows are reported: no other scope decides what is said of it.
+    """
     damages: list[Damage] = []
     vouched: dict[Key, tuple[int, str]] = {}
     removals: dict[str, int] = {}
@@ -66,6 +69,7 @@ def verify_audit(connection: Connection) -> VerifyReport:
             vouched[key] = (row["seq"], row["subject_hash"])
         if row["kind"] == "source_removed":
             removals[row["subject_id"]] = row["revision"]
+    where: list[int | None] = [None] * len(damages)  # whose each damage is; a broken chain is everybody's
     rows = 0
     for key, found, problem in _rows(connection, removals):
         rows += 1
@@ -77,7 +81,13 @@ def verify_audit(connection: Connection) -> VerifyReport:
             damages.append(Damage("row_changed", entry[0], subject))
         elif problem:
             damages.append(Damage(problem, entry[0], subject))
-    damages += [Damage("event_without_row", seq, f"{key[0]} {key[2]}") for key, (seq, _) in vouched.items()]
+        if len(damages) > len(where):
+            where.append(key[1])
+    for key, (seq, _) in vouched.items():
+        damages.append(Damage("event_without_row", seq, f"{key[0]} {key[2]}"))
+        where.append(key[1])
+    if scope_id is not None:
+        damages = [damage for damage, owner in zip(damages, where, strict=True) if owner == scope_id]
     damages.sort(key=lambda item: (item.seq is None, item.seq or 0))
     return VerifyReport(events, rows, previous, tuple(damages))
 

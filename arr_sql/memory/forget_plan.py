@@ -128,7 +128,7 @@ class ForgetPlan:
         for row in self.left_out:
             yield row["path_in_root"]
         for row in self.roots:
-            yield row["only_file"] or row["path"]
+            yield from (row["only_file"],) if row["only_file"] else (row["path"], row["name"])
         for row, evidence in self.retrievals:
             if is_asked(row) or self.request.whole_scope:
                 yield from (row["query"] or "", *strings(json.loads(row["query_vectors"]), keys=False))
@@ -216,11 +216,8 @@ def _plan_sources(connection: Connection, plan: ForgetPlan, own: dict[str, Any])
     plan.versions = connection.execute(load("read_versions_to_forget"), sources).fetchall()
     plan.chunks = connection.execute(load("read_chunks_to_forget"), sources).fetchall()
     plan.vectors = connection.execute(load("read_vectors_to_forget"), sources).fetchall()
-    root_of = {row["id"]: row["root_id"] for row in plan.sources}
-    paths = sorted({(root_of[row["source_id"]], row["path_in_root"]) for row in plan.versions})
-    plan.left_out = connection.execute(
-        load("read_left_out_to_forget"), {**own, "paths": None if everything else json.dumps(paths)}
-    ).fetchall()
+    names = {**own, "refs": None if everything else json.dumps(sorted(plan.names))}
+    plan.left_out = connection.execute(load("read_left_out_to_forget"), names).fetchall()
     singles = sorted({row["root_id"] for row in plan.sources if row["only_file"] is not None})
     plan.roots = connection.execute(
         load("read_roots_to_forget"), {**own, "roots": None if everything else json.dumps(singles)}

@@ -30,7 +30,11 @@ def require_transition(memory_id: str, old: MemoryStatus, new: MemoryStatus) -> 
     allowed = TRANSITIONS[old]
     if new in allowed:
         return
-    next_step = f"From there it may become: {', '.join(sorted(allowed))}." if allowed else "That is final; add a new memory instead."
+    next_step = (
+        f"From there it may become: {', '.join(sorted(allowed))}."
+        if allowed
+        else "That is final; add a new memory instead."
+    )
     raise StateError(f"Memory '{memory_id}' is {old} and can't become {new}. {next_step}")
 
 

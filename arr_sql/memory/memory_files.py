@@ -27,7 +27,9 @@ IGNORED_FIELDS = frozenset({"scope", "revision", "history"})
 """Read and left: they belong to the scope that was exported."""
 
 REQUIRED_FIELDS = ("title", "content")
-_TEXT_FIELDS = frozenset({"memory_id", "kind", "title", "status", "conflict_key", "expires_at", "created_at", "updated_at"})
+_TEXT_FIELDS = frozenset(
+    {"memory_id", "kind", "title", "status", "conflict_key", "expires_at", "created_at", "updated_at"}
+)
 _LIST_FIELDS = frozenset({"source_refs", "related_memory_ids", "evidence_chunk_ids", "proposed_actions"})
 _DICT_FIELDS = frozenset({"applicability", "metadata"})
 _NULL_FIELDS = frozenset({"conflict_key", "expires_at"})
@@ -68,7 +70,11 @@ def to_jsonl(memories: Iterable[ResearchMemory], histories: Mapping[str, list[Me
         value = file_values(memory)
         if histories is not None:
             older = [version for version in histories[memory.memory_id] if version.retired_revision is not None]
-            value |= {"scope": memory.scope.model_dump(), "revision": memory.revision, "history": [_version(v) for v in older]}
+            value |= {
+                "scope": memory.scope.model_dump(),
+                "revision": memory.revision,
+                "history": [_version(v) for v in older],
+            }
         lines.append(_json(value) + "\n")
     return "".join(lines)
 
@@ -191,7 +197,9 @@ def _wrong_fields(record: FileRecord) -> Iterable[Problem]:
         if name in IGNORED_FIELDS:
             continue
         if name not in FILE_FIELDS:
-            yield Problem(record.path, line, f"{name!r} is not a field of a memory. There are: {', '.join(FILE_FIELDS)}.")
+            yield Problem(
+                record.path, line, f"{name!r} is not a field of a memory. There are: {', '.join(FILE_FIELDS)}."
+            )
         elif not _has_type(name, value):
             yield Problem(record.path, line, f"{name} is of the wrong type ({type(value).__name__}).")
     for name in REQUIRED_FIELDS:

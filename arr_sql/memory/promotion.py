@@ -25,7 +25,9 @@ from arr_sql.memory.scope_store import read_scope
 PROMOTABLE: frozenset[MemoryStatus] = frozenset({"published", "verified"})
 _NOT_COMPARED = frozenset({"memory_id", "status", "created_at", "updated_at", "metadata"})
 
-ConflictCode = Literal["same_id", "same_conflict_key", "same_content", "promoted_before", "revoked_there", "not_applicable"]
+ConflictCode = Literal[
+    "same_id", "same_conflict_key", "same_content", "promoted_before", "revoked_there", "not_applicable"
+]
 CONFLICT_TEXT: dict[ConflictCode, str] = {
     "same_id": "a memory with this id is there and says something else",
     "same_conflict_key": "a memory with this conflict key is there; once both are published only one is found",
@@ -94,7 +96,12 @@ def preview_of(
         elif _came_from(other, memory) and not is_same:
             note("promoted_before", other)
             compared = compared or other
-        elif memory.conflict_key is not None and other.conflict_key == memory.conflict_key and other.status != "revoked" and not is_same:
+        elif (
+            memory.conflict_key is not None
+            and other.conflict_key == memory.conflict_key
+            and other.status != "revoked"
+            and not is_same
+        ):
             note("same_conflict_key", other)
             compared = compared or other
     if not applies(memory.applicability, target.experiment_environment):
@@ -121,7 +128,9 @@ def _refusal(
     if memory.status not in PROMOTABLE:
         return f"{name} is {memory.status}; only a published or verified memory is promoted. Publish it first."
     if memory.expires_at is not None and memory.expires_at <= now:
-        return f"{name} expired at {memory.expires_at}. Renew it first: arr memory renew {memory.memory_id} --expires TIME"
+        return (
+            f"{name} expired at {memory.expires_at}. Renew it first: arr memory renew {memory.memory_id} --expires TIME"
+        )
     same = next((conflict for conflict in conflicts if conflict.code == "same_content"), None)
     if same is not None:
         return f"{name} is there already, as '{same.memory_id}' ({same.status}). There is nothing to promote."
@@ -168,7 +177,9 @@ def require_other_scope(connection: Connection, scope: ScopeKey, other: ScopeKey
     if other == scope:
         raise InputError("That is this very scope. Name another branch, environment, team, project or repository.")
     if read_scope(connection, other) is None:
-        raise InputError(f"This file holds no scope {other}. See `arr scope list`; open one with `arr scope open --from`.")
+        raise InputError(
+            f"This file holds no scope {other}. See `arr scope list`; open one with `arr scope open --from`."
+        )
 
 
 def promote(

@@ -84,9 +84,15 @@ def checked_memory(
     try:
         canonical_json(values.get("metadata", {}))
     except (TypeError, ValueError):
-        raise MemoryInvalid("The memory's metadata is wrong: it must be JSON, without NaN or infinity.", "metadata") from None
+        raise MemoryInvalid(
+            "The memory's metadata is wrong: it must be JSON, without NaN or infinity.", "metadata"
+        ) from None
     for name in LIST_FIELDS:
-        if name in values and isinstance(values[name], (list, tuple)) and any(not str(item).strip() for item in values[name]):
+        if (
+            name in values
+            and isinstance(values[name], (list, tuple))
+            and any(not str(item).strip() for item in values[name])
+        ):
             raise MemoryInvalid(f"The memory's {name} holds a blank entry. Leave it out.", name)
     if isinstance(values.get("related_memory_ids"), (list, tuple)):
         values["related_memory_ids"] = tuple(dict.fromkeys(values["related_memory_ids"]))
@@ -118,14 +124,18 @@ def _require_storable(name: str, text: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise MemoryInvalid(f"The memory's {name} holds half a character (an unpaired surrogate). Remove it.", name) from None
+        raise MemoryInvalid(
+            f"The memory's {name} holds half a character (an unpaired surrogate). Remove it.", name
+        ) from None
 
 
 def require_no_secret(memory: ResearchMemory) -> None:
     """Raises InputError when any text that others will see holds a credential."""
     texts = [memory.title, memory.content, *memory.source_refs, *memory.proposed_actions, *_leaves("", memory.metadata)]
     if any(has_secret(text) for text in texts):
-        raise InputError("The memory's text holds what looks like a credential. Take it out; a memory is shown to others.")
+        raise InputError(
+            "The memory's text holds what looks like a credential. Take it out; a memory is shown to others."
+        )
 
 
 def _leaves(name: str, value: Any) -> Iterator[str]:
@@ -154,7 +164,9 @@ def add_memory(
     require_no_secret(memory)
     scope_row = ensure_scope(connection, memory.scope, actor, now)
     if read_row(connection, memory.scope, memory.memory_id) is not None:
-        raise StateError(f"Memory '{memory.memory_id}' exists in this scope already. Choose another --id, or leave it out.")
+        raise StateError(
+            f"Memory '{memory.memory_id}' exists in this scope already. Choose another --id, or leave it out."
+        )
     require_relations(connection, memory, known_ids)
     scope_row = advance(connection, scope_row, is_content=True)
     row = row_of(memory, scope_row, actor, reason)
@@ -261,9 +273,14 @@ def read_history(connection: Connection, scope: ScopeKey, memory_id: str) -> lis
     rows = connection.execute(load("read_memory_history"), {**scope.bindings(), "memory_id": memory_id})
     return [
         MemoryVersion(
-            memory=memory_of(row, scope), actor=row["actor"], reason=row["reason"], at=row["at"] or row["updated_at"],
-            event=row["event"] or "", event_seq=row["event_seq"] or 0, retired_revision=row["retired_revision"],
-        )  # fmt: skip
+            memory=memory_of(row, scope),
+            actor=row["actor"],
+            reason=row["reason"],
+            at=row["at"] or row["updated_at"],
+            event=row["event"] or "",
+            event_seq=row["event_seq"] or 0,
+            retired_revision=row["retired_revision"],
+        )
         for row in rows
     ]
 

@@ -36,7 +36,9 @@ def ensure_scope(connection: Connection, scope: ScopeKey, actor: str, now: datet
     return _open(connection, scope, None, actor, now)
 
 
-def open_scope(connection: Connection, scope: ScopeKey, parent: ScopeKey, actor: str, now: datetime) -> tuple[ScopeRow, int]:
+def open_scope(
+    connection: Connection, scope: ScopeKey, parent: ScopeKey, actor: str, now: datetime
+) -> tuple[ScopeRow, int]:
     """Open ``scope`` from ``parent`` as it stands: the new row, and the parent's revision. Nothing is copied.
 
     Call inside a write transaction. Raises InputError when there is no such parent, StateError when the scope is open.
@@ -54,7 +56,7 @@ def open_scope(connection: Connection, scope: ScopeKey, parent: ScopeKey, actor:
 def _open(
     connection: Connection, scope: ScopeKey, parent: tuple[ScopeKey, ScopeRow] | None, actor: str, now: datetime
 ) -> ScopeRow:
-    values = {"parent_scope_id": None, "parent_revision": None, "created_at": to_text(now)}
+    values: dict[str, int | str | None] = {"parent_scope_id": None, "parent_revision": None, "created_at": to_text(now)}
     details: dict[str, object] = {}
     if parent is not None:
         key, row = parent

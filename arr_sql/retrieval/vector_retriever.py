@@ -17,7 +17,7 @@ from arr_sql.core.router_models import ReasonCode
 from arr_sql.core.statements import load
 from arr_sql.errors import ModelError
 from arr_sql.index.embedders.protocol import Embedder, check_vector
-from arr_sql.index.vector_index import vector_state
+from arr_sql.index.vector_state import vector_state
 from arr_sql.retrieval.catalog import ChannelAnswer
 from arr_sql.retrieval.rows import chunk_hit, ranked
 

@@ -81,7 +81,7 @@ def test_the_short_help_is_what_the_command_itself_says(name: str) -> None:
         assert own == declared or own.startswith(declared + " "), own
 
 
-@pytest.mark.parametrize("name", [*LEAVES, "", "memory", "db", "audit", "model", "scope"])
+@pytest.mark.parametrize("name", [*LEAVES, "", "memory", "approval", "db", "audit", "model", "scope"])
 def test_help_is_printed_by_both_options(name: str) -> None:
     """`-h` and `--help` print the same page with exit code 0, however deep the command."""
     short, long = arr(*name.split(), "-h"), arr(*name.split(), "--help")
@@ -107,10 +107,33 @@ def test_every_example_runs(
     if name == "show":
         found = arr("audit", "list", "--kind", "retrieval", "--json", cwd=project)
         argv = [found.json[0]["subject_id"] if part == RETRIEVAL else part for part in argv]
+    if name.startswith("approval"):
+        monkeypatch.setenv("ARR_RECEIPT_TOKEN", _approvals(project, with_request=name != "approval request"))
+        argv = [PAYLOAD_HASH if part == "HASH" else part for part in argv]
     if name == "demo":
         argv.append("--no-embed")  # with vectors: tests/promises/test_demo.py
     ran = arr(*argv[1:], cwd=project)
     assert argv[0] == "arr" and ran.code == 0, ran
+
+
+PAYLOAD = '{"plan":"fake","steps":["一",2]}'
+PAYLOAD_HASH = "c83d206cc7edb1296e249c602e092df96f3fe15f9f94def88b32f5c23c753184"
+
+
+def _approvals(project: Path, *, with_request: bool) -> str:
+    """A case, another person's pending package for it, and an approved one; the token of that."""
+    (project / "plan.json").write_text(PAYLOAD, "utf-8")
+    added = arr("memory", "add", "--id", "case-r8", "--title", "R8", "--content", "Run r8.", "--kind", "research_case", cwd=project)
+    assert added.code == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARR_ACTOR", "ana")
+        for package in ("pkg-r8", "pkg-r9") if with_request else ():
+            asked = arr("approval", "request", "case-r8", "--risk", "low", "--payload", "plan.json", "--id", package, cwd=project)
+            assert asked.code == 0, asked
+    if not with_request:
+        return ""
+    decided = arr("approval", "decide", "pkg-r9", "--approve", "--payload-hash", PAYLOAD_HASH, "--json", cwd=project)
+    return str(decided.json["receipt_token"])
 
 
 def _onnx_folder(folder: Path) -> None:

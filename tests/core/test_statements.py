@@ -22,6 +22,8 @@ VERBS = {"add", "build", "check", "drop", "read", "remove", "search", "set"}
 
 WHOLE_TABLE = {
     "read_all_retrievals": "audit verify reads every record of the file",
+    "read_approval_decisions": "audit verify reads every decision",
+    "read_approval_packages": "audit verify reads every package",
     "read_audit_chain": "audit verify reads the whole chain",
     "read_foreign_index_version": "two rows a scope; asked once when a writer opens",
     "read_last_event": "LIMIT 1 from the end of the primary key",
@@ -33,12 +35,14 @@ WHOLE_TABLE = {
     "read_snapshot_witness": "LIMIT 1 from the end of the primary key",
     "read_source_versions": "audit verify reads every version",
     "read_vector_state": "one row a model that the file has ever held",
+    "read_verification_receipts": "audit verify reads every receipt",
 }
 WHOLE_INDEX = {
     "read_chunk_occurrences": "db check compares the whole index with its content",
     "read_memory_occurrences": "db check compares the whole index with its content",
 }
 ONE_ROW = {
+    "read_case": "ids are unique among a scope's live memories",
     "read_chunk": "ids are unique among a scope's live chunks",
     "read_chunk_id_taken": "ids are unique among a scope's live chunks",
     "read_chunk_occurrences": "summed into a counter; the order of half a million rows would only cost",

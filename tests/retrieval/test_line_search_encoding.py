@@ -106,5 +106,5 @@ def test_numbers_equal_those_of_grep(tmp_path_factory: pytest.TempPathFactory, t
         command, cwd=folder, capture_output=True, env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
     ).stdout
     expected = [line.split(b":", 1) for line in out.split(b"\n")[:-1]]
-    hits = [[str(hit.line_no).encode(), hit.text.encode()] for hit in search(folder, "a").hits]
+    hits = [[str(hit.line_no).encode(), hit.text.encode().rstrip(b"\r")] for hit in search(folder, "a").hits]
     assert hits == [[number, line.rstrip(b"\r")] for number, line in expected]

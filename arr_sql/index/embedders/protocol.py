@@ -94,6 +94,11 @@ class Embedder(Protocol):
         ...
 
 
+def embed_text(heading: str, content: str) -> str:
+    """What is embedded for a chunk: its heading, then its content."""
+    return f"{heading}\n{content}" if heading else content
+
+
 def is_blank(text: str) -> bool:
     """True when ``text`` has nothing to embed: only white space, control and format characters."""
     return all(unicodedata.category(character) in _BLANK_CATEGORIES for character in text)

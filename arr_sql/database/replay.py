@@ -1,0 +1,374 @@
+"""Replay (contract 7.4): a recorded retrieval is run again on the store as it was, and compared with its record.
+
+A replay writes no retrieval record, only an event ``replayed``. :func:`explain` finds the facts from which
+:func:`arr_sql.policy.replay_compare.cause_of` names a cause; what the disk holds is looked at only when answers differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from arr_sql.core.analysis import ANALYSER_VERSION
+from arr_sql.core.canonical import sha256_bytes, sha256_text
+from arr_sql.core.clock import from_text, to_text
+from arr_sql.core.connection import Connection, read_transaction, store_errors, write_transaction
+from arr_sql.core.redaction import REDACTED
+from arr_sql.core.rooted import FileRead, Root
+from arr_sql.core.statements import load
+from arr_sql.database.replay_run import Rerun, Setting, rerun
+from arr_sql.database.replay_store import ReplayStore
+from arr_sql.database.retrieval import INDEX_VERSION, RetrievalMethods
+from arr_sql.errors import InputError, PathRefused, StateError, StoreFull, StoreReadOnly
+from arr_sql.memory.audit_log import append_event
+from arr_sql.memory.audit_verify import verify_audit
+from arr_sql.memory.retrieval_log import read_retrievals
+from arr_sql.memory.scope_store import ScopeRow, read_scope
+from arr_sql.policy.admission import Policy
+from arr_sql.policy.replay_compare import (
+    Cause,
+    Difference,
+    Facts,
+    cause_of,
+    comparable,
+    differs_in_grep_only,
+    first_difference,
+)
+from arr_sql.retrieval.freshness import MAX_CHECKED_BYTES
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What became of one replay. ``cause`` is of the closed list, None when nothing known explains the difference.
+
+    ``not_replayable`` says in ``reason`` why the retrieval can't be run again.
+    """
+
+    retrieval_id: str
+    at: str
+    revision: int
+    outcome: Literal["identical", "different", "not_replayable"]
+    difference: Difference | None = None
+    cause: Cause | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class SubjectChange:
+    """A source or memory that is not the same at two revisions. ``before`` and ``after`` are None where there is none."""
+
+    kind: Literal["source", "memory"]
+    name: str
+    change: Literal["added", "changed", "renamed", "removed"]
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class AnswerChange:
+    """A past retrieval whose evidence would be another now."""
+
+    retrieval_id: str
+    at: str
+    query: str
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+    changed: tuple[str, ...]
+    is_reordered: bool
+
+
+@dataclass(frozen=True)
+class RevisionDiff:
+    """What changed between two revisions; ``answers`` is empty unless it was asked for."""
+
+    first: int
+    last: int
+    subjects: tuple[SubjectChange, ...]
+    answers: tuple[AnswerChange, ...] = ()
+    answers_compared: int = 0
+    answers_not_replayable: int = 0
+
+
+class ReplayMethods(RetrievalMethods):
+    """Running the past again."""
+
+    def replay(self, retrieval_id: str, *, query: str | None = None) -> Replay:
+        """Run one recorded retrieval again on the store as it was.
+
+        ``query`` gives back a query that was kept only as a hash. Raises InputError when there is no such retrieval or
+        the query is another one, StateError when its query is needed and not kept.
+        """
+        record = self.retrievals(retrieval_id)[0]
+        if query is not None and sha256_text(query.strip()) != record["query_hash"]:
+            raise InputError(f"That is not the query of {retrieval_id}: its SHA-256 differs. Give it exactly as it was asked.")
+        reason = "" if query is not None and not _plan_fault(record) else _not_replayable(record)
+        if reason:
+            raise StateError(f"Retrieval {retrieval_id} can't be run again: {reason}")
+        found = self._replayed([record], {retrieval_id: query.strip()} if query is not None else {}, lambda done, total: None)
+        return found[0]
+
+    def replay_all(self, since: str | None = None, progress: Progress = lambda done, total: None) -> list[Replay]:
+        """Run every recorded retrieval of this scope again, oldest first; those since a time (ISO 8601 with a zone)."""
+        start = to_text(from_text(since)) if since is not None else ""
+        with store_errors(self.path):
+            records = read_retrievals(self._reader("main"), self.scope, None, -1)
+        return self._replayed([record for record in reversed(records) if record["at"] >= start], {}, progress)
+
+    def _replayed(self, records: Sequence[Mapping[str, Any]], queries: Mapping[str, str], progress: Progress) -> list[Replay]:
+        found: dict[str, Replay] = {}
+        ready = []
+        for record in records:
+            reason = "" if record["retrieval_id"] in queries else _not_replayable(record)
+            if reason:
+                found[record["retrieval_id"]] = _replay(record, "not_replayable", reason=reason)
+            else:
+                ready.append(record)
+        reader = self._reader("main")
+        if ready:
+            revisions = [record["scope_revision"] for record in ready]
+            setting = Setting(self._grep_roots(), tuple(self._extra_channels))
+            with store_errors(self.path), read_transaction(reader):
+                row = read_scope(reader, self.scope)
+                assert row is not None, "a record belongs to an open scope"
+                with ReplayStore(reader, self.scope, row.id, min(revisions), max(revisions)) as store:
+                    # By revision: the private file then moves only forward, each row shown and hidden once.
+                    for done, record in enumerate(sorted(ready, key=lambda item: (item["scope_revision"], item["scope_seq"])), 1):
+                        store.move_to(record["scope_revision"])
+                        query = queries.get(record["retrieval_id"], record["query"])
+                        found[record["retrieval_id"]] = self._compared(reader, row, store, record, query, setting)
+                        progress(done, len(ready))
+        replays = [found[record["retrieval_id"]] for record in records]
+        self._note_replays(replays)
+        return replays
+
+    def _compared(
+        self, reader: Connection, row: ScopeRow, store: ReplayStore, record: Mapping[str, Any], query: str, setting: Setting
+    ) -> Replay:
+        again = rerun(store, record, query, setting)
+        recorded = comparable(record)
+        difference = first_difference(recorded, again.account)
+        if difference is None:
+            return _replay(record, "identical")
+        if _was_stopped_by_time(record):
+            return _replay(
+                record, "not_replayable",
+                reason="grep was stopped by its deadline; how far it had come is the machine's to know. Ask again with `arr search`.",
+            )  # fmt: skip
+        return _replay(
+            record, "different", difference, cause_of(explain(reader, row, store, record, recorded, again, setting))
+        )
+
+    def _note_replays(self, replays: Sequence[Replay]) -> None:
+        """One event a replay that was run; none where nothing can be written."""
+        ran = [item for item in replays if item.outcome != "not_replayable"]
+        if not ran:
+            return
+        try:
+            writer = self._write()
+            with write_transaction(writer, self.path):
+                row = read_scope(writer, self.scope)
+                assert row is not None
+                for item in ran:
+                    append_event(
+                        writer, scope_id=row.id, revision=row.revision, at=self._clock(), actor=self.actor, kind="replayed",
+                        subject_kind="retrieval", subject_id=item.retrieval_id, subject_hash="",
+                        details={"outcome": item.outcome, "cause": item.cause or ""},
+                    )  # fmt: skip
+        except (StoreReadOnly, StoreFull):  # the verdict is there all the same
+            return
+
+    def diff(
+        self, first: int, last: int | None = None, *, retrievals: bool = False, progress: Progress = lambda done, total: None
+    ) -> RevisionDiff:
+        """What changed between two revisions of this scope (``last``: the present one).
+
+        With ``retrievals``, every past retrieval is asked again of ``last``, with its own query vector and at the present
+        moment, and those whose evidence differs are named. Raises InputError for revisions that are not there.
+        """
+        reader = self._reader("main")
+        with store_errors(self.path), read_transaction(reader):
+            row = read_scope(reader, self.scope)
+            highest = row.revision if row else 0
+            last = highest if last is None else last
+            for revision in (first, last):
+                if not 0 <= revision <= highest:
+                    raise InputError(f"This scope has revisions 0 to {highest}; there is no {revision}. See `arr status`.")
+            if first > last:
+                raise InputError(f"Revision {first} comes after {last}. Give the earlier one first.")
+            if row is None:
+                return RevisionDiff(first, last, ())
+            span = {"scope_id": row.id, "first": first, "last": last}
+            subjects = (
+                *_source_changes(reader.execute(load("read_changed_sources"), span).fetchall(), first, last),
+                *_memory_changes(reader.execute(load("read_changed_memories"), span).fetchall(), first, last),
+            )
+            if not retrievals:
+                return RevisionDiff(first, last, subjects)
+            records = [
+                record for record in reversed(read_retrievals(reader, self.scope, None, -1)) if record["scope_revision"] <= last
+            ]
+            ready = [record for record in records if not _not_replayable(record)]
+            setting = Setting(self._grep_roots(), tuple(self._extra_channels), now=self._clock())
+            answers = []
+            with ReplayStore(reader, self.scope, row.id, last, last) as store:
+                store.move_to(last)
+                for done, record in enumerate(ready, 1):
+                    change = _answer_change(record, rerun(store, record, record["query"], setting))
+                    if change is not None:
+                        answers.append(change)
+                    progress(done, len(ready))
+        return RevisionDiff(first, last, subjects, tuple(answers), len(ready), len(records) - len(ready))
+
+
+# --- can it be run again? -----------------------------------------------------------------------------------------------
+
+
+def _not_replayable(record: Mapping[str, Any]) -> str:
+    """Why the record's query can't be asked again, with the next step; '' when it can."""
+    if record["query"] is None:
+        return (
+            "its query was kept only as a hash. Give the query with --query; arr.toml says `query` under [audit]."
+        )
+    if sha256_text(record["query"]) != record["query_hash"]:
+        return "a credential (or half a character) was taken out of its query before it was kept. Give the query with --query."
+    return _plan_fault(record)
+
+
+def _plan_fault(record: Mapping[str, Any]) -> str:
+    queries = [call["query"] or "" for calls in record["plan"]["tool_rounds"] for call in calls]
+    if any(query.startswith("(hash) ") or REDACTED in query for query in queries):
+        return "a rewritten query of its plan was kept only as a hash or without a credential. Ask again with `arr search --plan`."
+    return ""
+
+
+def _was_stopped_by_time(record: Mapping[str, Any]) -> bool:
+    return any(trace["detail"].get("limit") == "deadline" for trace in record["traces"])
+
+
+def _replay(record: Mapping[str, Any], outcome: Any, difference: Any = None, cause: Any = None, reason: str = "") -> Replay:
+    return Replay(record["retrieval_id"], record["at"], record["scope_revision"], outcome, difference, cause, reason)
+
+
+# --- why does it differ? ------------------------------------------------------------------------------------------------
+
+
+def explain(
+    reader: Connection, row: ScopeRow, store: ReplayStore, record: Mapping[str, Any], recorded: Mapping[str, Any],
+    again: Rerun, setting: Setting,
+) -> Facts:  # fmt: skip
+    """The facts about a retrieval that came out differently. Reads the store and, for grep, the disk."""
+    erased = revised = False
+    shown = {
+        (item["chunk_id"], item["content_hash"])
+        for name in ("chunk", "memory")
+        for item in store.shown_texts(name)
+    }
+    for item in record["evidence"]:
+        if item["chunk_id"].startswith("g") or (item["chunk_id"], item["content_hash"]) in shown:
+            continue
+        values = {"scope_id": row.id, "chunk_id": item["chunk_id"], "content_hash": item["content_hash"]}
+        found = reader.execute(load("read_evidence_row"), values).fetchone()
+        erased, revised = erased or not found["named"], revised or bool(found["named"])
+    gone = reader.execute(load("read_erased_subjects"), {"scope_id": row.id, "revision": record["scope_revision"]}).fetchall()
+    only_grep = differs_in_grep_only(recorded, again.account, again.ranks)
+    fault = {"model_missing", "model_changed", "model_failed"}
+    reasons = {call["reason"] for call in again.account["calls"] if call["tool_name"] == "vector"}
+    return Facts(
+        evidence_erased=erased, evidence_revised=revised, rows_erased=bool(gone),
+        rows_revised=bool(verify_audit(reader, scope_id=row.id).damages),
+        index_version=record["index_version"] != INDEX_VERSION,
+        analyser_version=record["analyser_version"] != ANALYSER_VERSION,
+        model_missing=bool(reasons & fault), policy_changed=_policy_changed(record, again), only_grep=only_grep,
+        files_changed=only_grep and _files_changed(store, record, again, setting),
+    )  # fmt: skip
+
+
+def _policy_changed(record: Mapping[str, Any], again: Rerun) -> bool:
+    """Other rules, or a channel of one's own that is not registered here."""
+    codes = {item["code"] for item in again.account["rejections"]} - {item["code"] for item in record["rejections"]}
+    return record["policy_hash"] != Policy().hash or "not_registered" in codes
+
+
+def _files_changed(store: ReplayStore, record: Mapping[str, Any], again: Rerun, setting: Setting) -> bool:
+    """Are the files that grep reads others than those of the revision that is shown?"""
+    old = [trace for trace in record["traces"] if trace["tool_name"] == "grep"]
+    if again.loose_lines or any(item["chunk_id"].startswith("g") for item in record["evidence"]):
+        return True  # lines of a file that is not, or not as it is, in the store
+    if [(t["state"], t["reason"], t["detail"]) for t in old] != [(t["state"], t["reason"], t["detail"]) for t in again.grep_traces]:
+        return True  # other files, or another branch
+    roots = {root.id: root for root in setting.roots if store.has_root(root.id)}
+    for root_id, files in store.shown_files().items():
+        if root_id not in roots:
+            return True
+        try:
+            with Root(roots[root_id].path) as opened:
+                for path, content_hash in files:
+                    read = opened.read_file(path, MAX_CHECKED_BYTES)
+                    if not isinstance(read, FileRead) or sha256_bytes(read.data) != content_hash:
+                        return True
+        except PathRefused:
+            return True
+    return False
+
+
+# --- what changed? ------------------------------------------------------------------------------------------------------
+
+
+def _is_visible(row: Any, revision: int) -> bool:
+    return row["added_revision"] <= revision and (row["retired_revision"] is None or row["retired_revision"] > revision)
+
+
+def _ends(rows: Sequence[Any], key: str, first: int, last: int) -> dict[Any, tuple[Any, Any]]:
+    """For each subject its version at ``first`` and at ``last`` (None where there is none), in order of the rows."""
+    found: dict[Any, tuple[Any, Any]] = {}
+    for row in rows:
+        before, after = found.get(row[key], (None, None))
+        found[row[key]] = (row if _is_visible(row, first) else before, row if _is_visible(row, last) else after)
+    return found
+
+
+def _source_changes(rows: Sequence[Any], first: int, last: int) -> list[SubjectChange]:
+    changes = []
+    for before, after in _ends(rows, "source_id", first, last).values():
+        if before is None and after is None:
+            continue  # came and went in between
+        if before is None or after is None:
+            change: Any = "added" if before is None else "removed"
+        elif before["content_hash"] == after["content_hash"]:
+            if before["source_ref"] == after["source_ref"]:
+                continue  # there and back again, or read anew by another reader with the same bytes
+            change = "renamed"
+        else:
+            change = "changed"
+        ends = [row["source_ref"] if row is not None else None for row in (before, after)]
+        changes.append(SubjectChange("source", ends[1] or ends[0] or "", change, ends[0], ends[1]))
+    return sorted(changes, key=lambda item: (item.name, item.change))
+
+
+def _memory_changes(rows: Sequence[Any], first: int, last: int) -> list[SubjectChange]:
+    changes = []
+    for memory_id, (before, after) in _ends(rows, "memory_id", first, last).items():
+        if before is None and after is None:
+            continue
+        change: Any = "added" if before is None else "removed" if after is None else "changed"
+        ends = [f"{row['status']}, revision {row['added_revision']}" if row is not None else None for row in (before, after)]
+        changes.append(SubjectChange("memory", memory_id, change, ends[0], ends[1]))
+    return changes
+
+
+def _answer_change(record: Mapping[str, Any], again: Rerun) -> AnswerChange | None:
+    old = {item["chunk_id"]: item["content_hash"] for item in record["evidence"]}
+    new = {item["chunk_id"]: item["content_hash"] for item in again.account["evidence"]}
+    if list(old.items()) == list(new.items()):
+        return None
+    places = {item["chunk_id"]: item["source_ref"] for item in [*record["evidence"], *again.account["evidence"]]}
+    gained, lost = [key for key in new if key not in old], [key for key in old if key not in new]
+    changed = [key for key in old if key in new and old[key] != new[key]]
+    reordered = [key for key in old if key in new] != [key for key in new if key in old]
+    return AnswerChange(
+        record["retrieval_id"], record["at"], record["query"], tuple(places[k] for k in gained), tuple(places[k] for k in lost),
+        tuple(places[k] for k in changed), reordered,
+    )  # fmt: skip

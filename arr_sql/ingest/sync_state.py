@@ -1,0 +1,47 @@
+"""What a sync counts and what it knows of one root while it runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from arr_sql.core.git_identity import GitIdentity
+from arr_sql.core.git_index import GitIndex
+from arr_sql.ingest.roots import RootRow
+
+
+@dataclass
+class SyncSummary:
+    """What a sync did. ``left_out`` counts files and folders by reason; a folder counts once."""
+
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    renamed: list[tuple[str, str]] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    touched: list[str] = field(default_factory=list)
+    unchanged: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    lines_withheld: int = 0
+    chunks_added: int = 0
+    chunks_retired: int = 0
+    bytes_read: int = 0
+    roots_missing: list[str] = field(default_factory=list)
+    roots_other_branch: list[str] = field(default_factory=list)
+    index_rebuilt: bool = False
+
+
+@dataclass
+class SyncJob:
+    """One root being synced."""
+
+    root: RootRow
+    git: GitIdentity | None
+    index: GitIndex | None
+    known: dict[str, Any]
+    left_before: dict[str, tuple[str, int | None, int | None]]
+    left: dict[str, tuple[str, int | None, int | None]] = field(default_factory=dict)
+    gone: dict[str, Any] = field(default_factory=dict)
+    stats: list[tuple[int, int, int, int]] = field(default_factory=list)
+    is_complete: bool = True

@@ -1,0 +1,6 @@
+-- Every ordinary table of the file by name, without SQLite's own and those that the text index is made of.
+SELECT s.name AS name
+FROM sqlite_master AS s
+WHERE s.type = 'table' AND s.name NOT LIKE 'sqlite\_%' ESCAPE '\' AND s.sql NOT LIKE 'CREATE VIRTUAL%'
+  AND s.name NOT LIKE 'chunk\_fts%' ESCAPE '\' AND s.name NOT LIKE 'memory\_fts%' ESCAPE '\'
+ORDER BY s.name;
