@@ -141,7 +141,10 @@ CREATE TABLE source_stat (
   mtime_ns INTEGER NOT NULL,
   -- When it was read. A file changed within two seconds before that may change again within the same clock tick, so
   -- size and time do not prove it unchanged.
-  read_at_ns INTEGER NOT NULL
+  read_at_ns INTEGER NOT NULL,
+  -- No event vouches for a cache. This finds a flipped bit: SQLite's integrity check evaluates every CHECK.
+  check_sum INTEGER NOT NULL CHECK (check_sum =
+    source_id + 3 * (size % 1000000007) + 5 * (mtime_ns % 1000000007) + 7 * (read_at_ns % 1000000007))
 ) STRICT;
 
 CREATE TABLE source_left_out (

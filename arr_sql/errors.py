@@ -8,6 +8,7 @@
     │   ├── QueryEmpty               nothing to search for
     │   ├── PlanInvalid              a caller's plan breaks a rule of the plan format
     │   ├── PathRefused              outside the trusted roots, a special file, a sensitive name
+    │   ├── PatternInvalid           not a regular expression (carries the position)
     │   ├── MemoryInvalid            a memory's field is wrong (carries the field)
     │   ├── ImportInvalid            a file of memories is broken (carries path, line and message of each problem)
     │   └── GoldInvalid              an evaluation set is broken (carries path and line)
@@ -65,6 +66,16 @@ class PlanInvalid(InputError):
 
 class PathRefused(InputError):
     """A path is outside the trusted roots, is a special file, or has a sensitive name."""
+
+
+class PatternInvalid(InputError):
+    """A regular expression that the engine does not know. ``position`` counts from 0, None where it is the whole."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, position: int | None = None) -> None:
+        super().__init__(message)
+        self.position = position
 
 
 class MemoryInvalid(InputError):

@@ -26,12 +26,25 @@ COMMANDS = {
     ),
     "embed": ("arr_sql.cli.source_commands:embed", "Compute the vectors that are missing."),
     "search": ("arr_sql.cli.search_commands:search", "Find evidence for QUERY, with the account of how it was found."),
+    "grep": ("arr_sql.cli.grep_command:grep", "Show the lines of the added folders that hold PATTERN, as they are on disk now."),
     "plan": ("arr_sql.cli.search_commands:plan", "Show the plan for QUERY and the verdict on each call."),
     "show": (
         "arr_sql.cli.search_commands:show",
         "Show a past retrieval (r...), a memory (memory:ID) or a chunk (c...).",
     ),
-    "memory": ("arr_sql.cli.memory_commands:memory", "Research memories: add, publish, list, show, revoke."),
+    "replay": (
+        "arr_sql.cli.replay_commands:replay",
+        "Run a past retrieval again on the store as it was, and compare it with its record.",
+    ),
+    "diff": (
+        "arr_sql.cli.replay_commands:diff",
+        "Show which sources and memories changed between revisions FIRST and LAST (default: now) of this scope.",
+    ),
+    "memory": (
+        "arr_sql.cli.memory_commands:memory",
+        "Research memories: add, edit, list, show, history, verify, publish, deprecate, conflict, resolve, expire, renew, "
+        "revoke, link, promote, import, export.",
+    ),
     "approval": (
         "arr_sql.cli.approval_commands:approval",
         "Approvals and receipts: request, list, show, decide, receipt, expire.",
@@ -41,9 +54,13 @@ COMMANDS = {
         "arr_sql.cli.project_commands:doctor",
         "Check this machine: Python, SQLite, sqlite-vec, the model, the file system, the project.",
     ),
-    "scope": ("arr_sql.cli.project_commands:scope", "The scopes of the file: list."),
-    "db": ("arr_sql.cli.db_commands:db", "The database file: check, migrate, rebuild, schema, sql."),
-    "audit": ("arr_sql.cli.audit_commands:audit", "The audit log: list and verify."),
+    "scope": ("arr_sql.cli.scope_commands:scope", "The scopes of the file: list, open, merge-preview."),
+    "db": ("arr_sql.cli.db_commands:db", "The database file: check, migrate, rebuild, schema, sql, backup, restore, export, import."),
+    "forget": (
+        "arr_sql.cli.forget_commands:forget",
+        "Erase memories, sources, queries or a scope for good, and prove it by reading the file's bytes.",
+    ),
+    "audit": ("arr_sql.cli.audit_commands:audit", "The audit log: list, verify, anchor, export."),
     "model": ("arr_sql.cli.model_commands:model", "Embedding models: list, install, add."),
     "demo": ("arr_sql.cli.demo_command:demo", "Index a sample project in a temporary folder and answer six questions."),
     "completion": ("arr_sql.cli.project_commands:completion", "Print the completion script for SHELL."),

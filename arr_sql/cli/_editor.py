@@ -33,7 +33,7 @@ def typed_content(before: str) -> Iterator[str]:
         return
     command = editor_command()
     if not command:
-        raise click.UsageError("Give the text with --content, pipe it in, or set EDITOR to your editor.")
+        raise click.UsageError("Give the text with --content, or pipe it in. Or set EDITOR to your editor.")
     folder = Path(tempfile.mkdtemp(prefix="arr-"))
     path = folder / "memory.md"
     path.write_text(before if before.endswith("\n") or not before else before + "\n", "utf-8", newline="")
@@ -42,6 +42,7 @@ def typed_content(before: str) -> Iterator[str]:
         text = text[:-1].removesuffix("\r")
     try:
         if not text.strip():
+            _remove(path)
             raise click.UsageError("The text is empty: nothing was written.")
         yield text
     except ArrError:
@@ -59,7 +60,9 @@ def _edited(command: list[str], path: Path) -> str:
         _remove(path)
         raise click.UsageError(f"The editor '{command[0]}' can't be run ({error.strerror}). Set EDITOR.") from None
     if done.returncode:
-        raise click.UsageError(f"The editor ended with code {done.returncode}: nothing was written. Your text is in {path}")
+        raise click.UsageError(
+            f"The editor ended with code {done.returncode}: nothing was written. Your text is in {path}"
+        )
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from arr_sql.core.approval_models import ApprovalPackage
 
 TOKEN_VARIABLE = "ARR_RECEIPT_TOKEN"
+FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
 
 @click.group()
@@ -38,13 +40,13 @@ def approval() -> None:
 @click.argument("case_id", type=NAME)
 @click.option("--risk", type=click.Choice(["low", "medium", "high"]), required=True, help="The highest that applies.")
 @click.option(
-    "--payload", "file", type=click.File("rb"), metavar="FILE",
+    "--payload", "file", type=FILE, metavar="FILE",
     help="JSON object to freeze; left out, it is read from standard input.",
 )  # fmt: skip
 @click.option("--id", "package_id", type=NAME, metavar="ID", help="Its id (else derived).")
 @project_options
 @json_option
-def request(case_id: str, risk: Any, file: Any, package_id: str | None, where: Where, as_json: bool) -> None:
+def request(case_id: str, risk: Any, file: str | None, package_id: str | None, where: Where, as_json: bool) -> None:
     """Freeze a payload for a research_case and ask another person to decide within 24 hours.
 
     \b
@@ -148,7 +150,7 @@ def decide(package_id: str, outcome: Any, payload_hash: str | None, reason: str,
 @click.option("--payload-hash", type=NAME, required=True, metavar="HASH", help="Hash of the payload carried out.")
 @click.option("--status", type=click.Choice(["passed", "failed", "blocked"]), required=True)
 @click.option(
-    "--body", "file", type=click.File("rb"), metavar="FILE",
+    "--body", "file", type=FILE, metavar="FILE",
     help="JSON object with environment, verification_summary, evidence_refs, assertions, log_summary.",
 )  # fmt: skip
 @click.option(
@@ -166,7 +168,7 @@ def decide(package_id: str, outcome: Any, payload_hash: str | None, reason: str,
 @project_options
 @json_option
 def receipt(
-    package_id: str, receipt_id: str, case_id: str, payload_hash: str, status: Any, file: Any, evidence: tuple[str, ...],
+    package_id: str, receipt_id: str, case_id: str, payload_hash: str, status: Any, file: str | None, evidence: tuple[str, ...],
     environment: str | None, summary: str | None, assertion: tuple[str, ...], where: Where, as_json: bool,
 ) -> None:  # fmt: skip
     """Record what came of an approved package. It changes no memory and publishes nothing.
@@ -189,7 +191,7 @@ def receipt(
         raise click.UsageError(
             "Give the receipt with --body, or with --evidence, --environment, --summary and --assertion."
         )
-    if file is not None and _is_stdin(file) and not os.environ.get(TOKEN_VARIABLE):
+    if file == "-" and not os.environ.get(TOKEN_VARIABLE):
         raise click.UsageError(f"Standard input is the body, so the token has to be in {TOKEN_VARIABLE}.")
     body = _read_json(file, "body") if file is not None else body
     with where.open() as database:
@@ -249,20 +251,16 @@ def _read_token() -> str:
     return read_stdin().strip()
 
 
-def _is_stdin(file: Any) -> bool:
-    return getattr(file, "name", "") in ("<stdin>", 0, "-")
-
-
-def _read_json(file: Any, what: str) -> Any:
+def _read_json(file: str | None, what: str) -> Any:
     from arr_sql.core.secret_walk import parse_json
     from arr_sql.errors import InputError
 
     if file is None and sys.stdin is not None and sys.stdin.isatty():
         raise click.UsageError(f"Give the {what} with --{what}, or pipe it in.")
-    if file is None or _is_stdin(file):
+    if file in (None, "-"):
         return parse_json(read_stdin(), what)
     try:
-        return parse_json(file.read().decode("utf-8-sig"), what)
+        return parse_json(Path(str(file)).read_bytes().decode("utf-8-sig"), what)
     except UnicodeDecodeError as error:
         raise InputError(f"The {what} file is not UTF-8 (byte {error.start}). Convert it first.") from None
 

@@ -1,12 +1,13 @@
-"""``arr audit list | verify``."""
+"""``arr audit list | verify | anchor | export``."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 
-from arr_sql.cli._shared import NAME, Where, echo, json_option, print_json, print_table, project_options
+from arr_sql.cli._shared import NAME, Where, echo, json_option, print_json, print_table, project_options, visible
 
 
 @click.group()
@@ -40,27 +41,103 @@ def list_(kind: str | None, limit: int, where: Where, as_json: bool) -> None:
 
 
 @audit.command()
+@click.option(
+    "--anchor",
+    "anchor_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also compare with this file's anchors.",
+)
+@click.option("--git-note", is_flag=True, help="Also compare with the anchors in this repository's git notes.")
+@click.option(
+    "--export",
+    "export_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Check this exported log instead, without opening a database.",
+)
 @project_options
 @json_option
-def verify(where: Where, as_json: bool) -> None:
+def verify(anchor_file: Path | None, git_note: bool, export_file: Path | None, where: Where, as_json: bool) -> None:
     """Check the whole file's chain, and every row against the event that vouches for it.
+
+    A chain alone can't tell that its end is missing or that it was computed anew: an anchor kept elsewhere can.
 
     \b
     Example:
-      arr audit verify
+      arr audit verify --anchor ../lumen.anchor
     """
-    with where.open() as database:
-        report = database.verify_audit()
+    from arr_sql.memory.audit_anchor import parse_anchors, read_anchors, verify_export
+
+    anchors = read_anchors(anchor_file) if anchor_file is not None else []
+    if git_note:
+        from arr_sql.core.git_notes import NOTES_REF, read_notes
+
+        anchors += parse_anchors(read_notes(where.folder), NOTES_REF)
+    if export_file is not None:
+        report = verify_export(export_file, anchors)
+    else:
+        with where.open() as database:
+            report = database.verify_audit(anchors)
     if as_json:
         print_json({"events": report.events, "rows": report.rows, "head": report.head, "verified": not report.damages,
-                    "damages": [vars(item) for item in report.damages]})  # fmt: skip
+                    "anchors": len(anchors), "damages": [vars(item) for item in report.damages]})  # fmt: skip
     elif report.damages:
         for item in report.damages[:20]:
-            echo(f"{item.kind} at event {item.seq}: {item.subject}")
+            echo(f"{item.kind} at event {item.seq}: {visible(item.subject)}")
         echo(
             f"The audit log does NOT verify: {len(report.damages)} problems, the first at event {report.damages[0].seq}."
         )
     else:
-        echo(f"Verified: {report.events} events, {report.rows} rows. Head {report.head}")
+        rows = f", {report.rows} rows" if export_file is None else ""
+        agreed = f", {len(anchors)} anchors" if anchors else ""
+        echo(f"Verified: {report.events} events{rows}{agreed}. Head {report.head}")
     if report.damages:
         raise click.exceptions.Exit(1)
+
+
+@audit.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--git-note", is_flag=True, help="Also append the anchor to the git note of the commit checked out.")
+@project_options
+@json_option
+def anchor(file: Path, git_note: bool, where: Where, as_json: bool) -> None:
+    """Append the log's head (number of events, hash, time) to FILE: keep it where the database can't reach it.
+
+    FILE is only ever appended to, and not at all when it holds an anchor that this log contradicts. --git-note runs git
+    with its hooks switched off.
+
+    \b
+    Example:
+      arr audit anchor ../lumen.anchor
+    """
+    with where.open() as database:
+        made, is_new = database.anchor_audit(file)
+    commit = None
+    if git_note:
+        from arr_sql.core.git_notes import append_note
+
+        commit = append_note(where.folder, made.line())
+    if as_json:
+        print_json({**vars(made), "appended": is_new, "git_commit": commit})
+        return
+    words = "Anchored" if is_new else "Anchored already"
+    noted = f", and noted at commit {commit[:12]}" if commit else ""
+    echo(f"{words}: {made.events} events, head {made.head} in {visible(str(file))}{noted}.")
+
+
+@audit.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@project_options
+@json_option
+def export(file: Path, where: Where, as_json: bool) -> None:
+    """Write every event of the file to FILE, one line of canonical JSON each. `verify --export FILE` checks it anywhere.
+
+    \b
+    Example:
+      arr audit export audit.jsonl
+    """
+    with where.open() as database:
+        count = database.export_audit(file)
+    if as_json:
+        print_json({"events": count, "file": str(file)})
+    else:
+        echo(f"Wrote {count} events to {visible(str(file))}.")

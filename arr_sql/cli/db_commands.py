@@ -1,4 +1,4 @@
-"""``arr db check | migrate | rebuild | schema | sql``."""
+"""``arr db check | migrate | rebuild | schema | sql``; backup, restore, export and import are in ``copy_commands``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from typing import Any
 import click
 
 from arr_sql.cli._shared import NAME, Where, echo, json_option, print_json, print_table, progress_bar, project_options
+from arr_sql.cli.copy_commands import backup, export, import_, restore
 
 
 @click.group()
 def db() -> None:
-    """The database file: check, migrate, rebuild, schema, sql."""
+    """The database file: check, migrate, rebuild, schema, sql, backup, restore, export, import."""
+
+
+for _command in (backup, restore, export, import_):
+    db.add_command(_command)
 
 
 @db.command()

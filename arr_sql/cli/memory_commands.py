@@ -1,27 +1,14 @@
-"""``arr memory add | publish | list | show | revoke``."""
+"""``arr memory``: the group, and ``add | publish | list | show | revoke``. The others are in the modules imported below."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from arr_sql.cli._shared import (
-    NAME,
-    TEXT,
-    Where,
-    echo,
-    json_option,
-    print_json,
-    print_table,
-    project_options,
-    read_stdin,
-    visible,
-)
-
-KINDS = ["knowledge", "literature", "experiment", "workflow", "preference", "research_case"]
-STATUSES = ["candidate", "verified", "published", "deprecated", "conflict", "expired", "revoked"]
+from arr_sql.cli import memory_life_commands, memory_move_commands
+from arr_sql.cli._memory import KINDS, STATUSES, metadata_of, print_memory
+from arr_sql.cli._shared import NAME, TEXT, Where, echo, json_option, print_json, print_table, project_options, visible
 
 
 @click.group()
@@ -31,7 +18,7 @@ def memory() -> None:
 
 @memory.command()
 @click.option("--title", type=TEXT, required=True, help="One line.")
-@click.option("--content", type=TEXT, help="The text; left out, it is read from standard input.")
+@click.option("--content", type=TEXT, help="The text; left out, your editor opens, or it is read from standard input.")
 @click.option("--kind", type=click.Choice(KINDS), default="knowledge", show_default=True)
 @click.option("--source", "sources", type=NAME, multiple=True, metavar="REF", help="A source it rests on (repeatable).")
 @click.option("--confidence", type=click.FloatRange(0, 1), default=0.8, show_default=True)
@@ -41,13 +28,21 @@ def memory() -> None:
 @click.option("--conflict-key", type=TEXT, metavar="KEY", help="Of memories with one key only one is found.")
 @click.option("--expires", type=NAME, metavar="TIME", help="ISO time with zone, after which it is not found.")
 @click.option("--related", type=NAME, multiple=True, metavar="ID", help="A related memory of this scope (repeatable).")
+@click.option("--evidence", type=NAME, multiple=True, metavar="CHUNK", help="Of a research_case: a chunk (repeatable).")
+@click.option(
+    "--action", "actions", type=NAME, multiple=True, help="Of a research_case: what is proposed (repeatable)."
+)
+@click.option(
+    "--meta", type=TEXT, multiple=True, metavar="KEY=VALUE", help="Anything else, as text or JSON (repeatable)."
+)
 @click.option("--id", "memory_id", type=NAME, metavar="ID", help="Its id (else derived).")
 @project_options
 @json_option
 def add(
     title: str, content: str | None, kind: str, sources: tuple[str, ...], confidence: float,
     environments: tuple[str, ...], conflict_key: str | None, expires: str | None, related: tuple[str, ...],
-    memory_id: str | None, where: Where, as_json: bool,
+    evidence: tuple[str, ...], actions: tuple[str, ...], meta: tuple[str, ...], memory_id: str | None, where: Where,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Store a candidate. It is not found by search until someone publishes it.
 
@@ -55,18 +50,21 @@ def add(
     Example:
       arr memory add --title "Warmup" --content "Use 2000 steps." --source notes/warmup.md
     """
-    if content is None:
-        if sys.stdin is not None and sys.stdin.isatty():
-            raise click.UsageError("Give the text with --content, or pipe it in.")
-        content = read_stdin()
+    from arr_sql.cli._editor import typed_content
+
     applicability = {"experiment_environments": list(environments)} if environments else {}
-    with where.open() as database:
-        made = database.add_memory(
-            title=title, content=content, kind=kind, source_refs=sources, confidence=confidence,
-            applicability=applicability, conflict_key=conflict_key, expires_at=expires, related_memory_ids=related,
-            memory_id=memory_id,
-        )  # fmt: skip
-    _print_one(made, as_json, f"Next: arr memory publish {made.memory_id}")
+    values: dict[str, Any] = {
+        "title": title, "kind": kind, "source_refs": sources, "confidence": confidence, "applicability": applicability,
+        "conflict_key": conflict_key, "expires_at": expires, "related_memory_ids": related, "memory_id": memory_id,
+        "evidence_chunk_ids": evidence, "proposed_actions": actions, "metadata": metadata_of(meta),
+    }  # fmt: skip
+    if content is not None:
+        with where.open() as database:
+            made = database.add_memory(content=content, **values)
+    else:
+        with typed_content("") as text, where.open() as database:
+            made = database.add_memory(content=text, **values)
+    print_memory(made, as_json, f"Next: arr memory publish {made.memory_id}")
 
 
 @memory.command()
@@ -83,7 +81,7 @@ def publish(memory_id: str, reason: str, where: Where, as_json: bool) -> None:
     """
     with where.open() as database:
         made = database.set_memory_status(memory_id, "published", reason)
-    _print_one(made, as_json, "")
+    print_memory(made, as_json)
 
 
 @memory.command()
@@ -100,22 +98,32 @@ def revoke(memory_id: str, reason: str, where: Where, as_json: bool) -> None:
     """
     with where.open() as database:
         made = database.set_memory_status(memory_id, "revoked", reason)
-    _print_one(made, as_json, "")
+    print_memory(made, as_json)
 
 
 @memory.command("list")
 @click.option("--status", type=click.Choice(STATUSES), help="Only of this status.")
+@click.option("--kind", type=click.Choice(KINDS), help="Only of this kind.")
+@click.option(
+    "--since",
+    type=NAME,
+    metavar="TIME",
+    help="Changed then or later: a time with zone, a date (00:00 UTC), today, yesterday, 36h, 7d, 2w.",
+)
 @project_options
 @json_option
-def list_(status: Any, where: Where, as_json: bool) -> None:
+def list_(status: Any, kind: Any, since: str | None, where: Where, as_json: bool) -> None:
     """List the memories of this scope, newest change first.
 
     \b
     Example:
-      arr memory list --status published
+      arr memory list --status published --since yesterday
     """
+    from arr_sql.core.clock import since_text, utc_now
+
+    moment = since_text(since, utc_now()) if since is not None else None
     with where.open() as database:
-        found = database.memories(status)
+        found = database.memories(status, kind=kind, since=moment)
     if as_json:
         print_json([item.model_dump(mode="json") for item in found])
         return
@@ -125,9 +133,10 @@ def list_(status: Any, where: Where, as_json: bool) -> None:
 
 @memory.command()
 @click.argument("memory_id", type=NAME)
+@click.option("--history", "with_history", is_flag=True, help="Its older versions too.")
 @project_options
 @json_option
-def show(memory_id: str, where: Where, as_json: bool) -> None:
+def show(memory_id: str, with_history: bool, where: Where, as_json: bool) -> None:
     """Show one memory.
 
     \b
@@ -136,19 +145,19 @@ def show(memory_id: str, where: Where, as_json: bool) -> None:
     """
     with where.open() as database:
         found = database.memory(memory_id)
+        versions = database.memory_history(memory_id) if with_history else []
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        history = {"history": [version.model_dump(mode="json") for version in versions]} if with_history else {}
+        print_json({**found.model_dump(mode="json"), **history})
         return
     for name, value in found.model_dump(mode="json", exclude={"scope", "content"}).items():
         if value not in (None, [], {}, ""):
             echo(f"{name}: {visible(str(value))}")
     echo(f"\n{visible(found.content)}")
+    if with_history:
+        echo()
+        memory_life_commands.print_history(versions)
 
 
-def _print_one(made: Any, as_json: bool, next_step: str) -> None:
-    if as_json:
-        print_json(made.model_dump(mode="json"))
-        return
-    echo(f"Memory {made.memory_id} is {made.status}: {visible(made.title)}")
-    if next_step:
-        echo(next_step)
+for _command in (*memory_life_commands.COMMANDS, *memory_move_commands.COMMANDS):
+    memory.add_command(_command)

@@ -1,4 +1,4 @@
-"""``arr init | status | doctor | scope | completion``."""
+"""``arr init | status | doctor | completion``."""
 
 from __future__ import annotations
 
@@ -141,41 +141,6 @@ def _grep_state(roots: list[dict[str, Any]]) -> str:
     if not roots:
         return "unavailable (no_roots), run `arr add FOLDER`"
     return "ready" if len(usable) == len(roots) else f"{len(usable)} of {len(roots)} folders usable"
-
-
-@click.group()
-def scope() -> None:
-    """The scopes of the file: what each holds."""
-
-
-@scope.command("list")
-@project_options
-@json_option
-def scope_list(where: Where, as_json: bool) -> None:
-    """List every scope of the file with what it holds.
-
-    \b
-    Example:
-      arr scope list
-    """
-    with where.open() as database:
-        rows = database.scopes()
-        mine = database.scope.values()
-    if as_json:
-        print_json(rows)
-        return
-    columns = ["", "team", "project", "repository", "branch", "environment", "sources", "chunks", "memories"]
-    table = [
-        [
-            "*" if tuple(list(r.values())[:5]) == mine else "",
-            *list(r.values())[:5],
-            r["sources"],
-            r["chunks"],
-            r["memories"],
-        ]
-        for r in rows
-    ]
-    print_table("Scopes (* = here)", columns, table)
 
 
 @click.command()

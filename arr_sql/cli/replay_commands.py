@@ -36,11 +36,20 @@ UNEXPLAINED = "Nothing known explains it: run `arr db check`."
 @click.command()
 @click.argument("retrieval_id", required=False, type=NAME)
 @click.option("--all", "is_all", is_flag=True, help="Every retrieval of this scope, with a summary.")
-@click.option("--since", type=NAME, metavar="TIME", help="With --all: only those since this time, like 2026-03-10T00:00:00Z.")
-@click.option("--query", type=TEXT, metavar="TEXT", help="The query, when the record keeps only its hash; it is checked against it.")
+@click.option(
+    "--since", type=NAME, metavar="TIME", help="With --all: only those since this time, like 2026-03-10T00:00:00Z."
+)
+@click.option(
+    "--query",
+    type=TEXT,
+    metavar="TEXT",
+    help="The query, when the record keeps only its hash; it is checked against it.",
+)
 @project_options
 @json_option
-def replay(retrieval_id: str | None, is_all: bool, since: str | None, query: str | None, where: Where, as_json: bool) -> None:
+def replay(
+    retrieval_id: str | None, is_all: bool, since: str | None, query: str | None, where: Where, as_json: bool
+) -> None:
     """Run a past retrieval again on the store as it was, and compare it with its record.
 
     Says `identical`, or the first difference with its cause; exits with 1 when anything differs. Nothing is recorded
@@ -113,7 +122,9 @@ def _print_summary(found: list[Any]) -> None:
 @click.command()
 @click.argument("first", type=click.IntRange(0))
 @click.argument("last", type=click.IntRange(0), required=False)
-@click.option("--retrievals", is_flag=True, help="Also ask every past retrieval again and name those that answer otherwise now.")
+@click.option(
+    "--retrievals", is_flag=True, help="Also ask every past retrieval again and name those that answer otherwise now."
+)
 @project_options
 @json_option
 def diff(first: int, last: int | None, retrievals: bool, where: Where, as_json: bool) -> None:

@@ -7,6 +7,7 @@ kept in the file: an edited old migration is found and named.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,11 +52,44 @@ def all_migrations() -> tuple[Migration, ...]:
     return tuple(Migration(item.name.removesuffix(".sql"), item.read_text("utf-8")) for item in files)
 
 
+def make_whole_schema(connection: Connection) -> None:
+    """Everything that migrating makes on an empty private file, ledgers included: to compare with."""
+    sqlite_utils = import_sqlite_utils()
+    _registered().apply(sqlite_utils.Database(connection, execute_plugins=False))
+
+
+def ledger_problems(connection: Connection) -> list[str]:
+    """Is each shipped migration noted with its hash, in both ledgers, with one time?"""
+    rows = {row["name"]: row for row in connection.execute(load("read_ledger"))}
+    problems = [f"migration {name} is not one of this program's" for name in sorted(set(rows) - {m.name for m in all_migrations()})]
+    for migration in all_migrations():
+        row = rows.get(migration.name)
+        if row is None or row["sha256"] != migration.sha256 or row["agreeing"] != 1 or row["listed"] != len(all_migrations()):
+            problems.append(f"migration {migration.name} is not noted as it was applied")
+    return problems
+
+
+def agree_ledgers(connection: Connection) -> None:
+    """Give sqlite-utils' ledger the times of ours. Call inside a write transaction."""
+    connection.execute(load("set_ledger_times"))
+
+
 def make_schema(connection: Connection) -> None:
     """Make the content tables on an empty private file, without the ledger: to compare with, or to work in."""
     for migration in all_migrations():
         for statement in split_statements(migration.sql):
             connection.execute(statement)
+
+
+@contextlib.contextmanager
+def triggers_off(connection: Connection) -> Iterator[None]:
+    """No triggers inside the block, the same ones after it. Call inside a write transaction: a fault brings them back."""
+    triggers = [(row["name"], row["sql"]) for row in connection.execute(load("read_triggers"))]
+    for name, _ in triggers:
+        connection.execute(f'DROP TRIGGER "{name}"')
+    yield
+    for _, sql in triggers:
+        connection.execute(sql)
 
 
 def split_statements(script: str) -> Iterator[str]:
@@ -117,6 +151,7 @@ def migrate(connection: Connection, path: Path) -> list[str]:
         database = sqlite_utils.Database(connection, execute_plugins=False)
         before = {item.name for item in _registered().applied(database)}
         _registered().apply(database)
+        agree_ledgers(connection)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version={len(all_migrations())}")
         return [item.name for item in _registered().applied(database) if item.name not in before]

@@ -129,7 +129,8 @@ class ResearchMemory(Value):
 class MemoryVersion(Value):
     """One version of a memory: what it said, who made it so and why, and the event that vouches for it.
 
-    ``at`` is when it was written, ``retired_revision`` the revision of the version after it (None for the live one).
+    ``at`` is when it was written, ``scope_seq`` the event's number in its scope, ``retired_revision`` the revision of the
+    version after it (None for the live one).
     """
 
     memory: ResearchMemory
@@ -137,7 +138,7 @@ class MemoryVersion(Value):
     reason: str
     at: str
     event: str
-    event_seq: int
+    scope_seq: int
     retired_revision: int | None
 
 

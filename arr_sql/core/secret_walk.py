@@ -30,7 +30,7 @@ _PAIRS = (
     re.compile(r"(?<![\w.$-])([\w.$-]{1,200})[\"']?\s{0,4}(?:=|:=|=>)\s{0,4}[\"'`]?([^\s\"'`,;&)}\]]{1,400})"),
     re.compile(r"(?<![\w.$-])([\w.$-]{1,200})\\?[\"']\s{0,4}:\s{0,4}\\?[\"']([^\"'\\]{1,400})"),  # JSON inside a text
 )
-_NO_VALUE = re.compile(r"(?i)none|null|nil|true|false|yes|no|on|off|unset|empty|\[?redacted|\[withheld|\*+|\$.*|<.*")
+_NO_VALUE = re.compile(r"(?i)none|null|nil|true|false|yes|no|on|off|unset|empty|\[?redacted\]?|\[withheld.*|\*+|\$.*|<.*")
 _COUNT = re.compile(r"[0-9._]+[kmb]?", re.IGNORECASE)
 
 
@@ -85,7 +85,9 @@ def parse_json(text: str, what: str) -> Any:
         raise InputError(f"{what} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.") from None
     except RecursionError:
         raise InputError(f"{what} is nested too deep; at most {MAX_DEPTH} levels are allowed.") from None
-    except ValueError:
+    except InputError:
+        raise
+    except ValueError:  # an integer of thousands of digits
         raise InputError(f"{what} holds a number that is too long. Write it as text.") from None
 
 

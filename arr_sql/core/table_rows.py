@@ -21,7 +21,7 @@ def table_names(connection: Connection) -> list[str]:
 
 def table_rows(connection: Connection, table: str) -> Iterator[dict[str, Any]]:
     """The rows of one table of :func:`table_names`, in the order of its primary key."""
-    database = import_sqlite_utils().Database(connection, execute_plugins=False)
+    database = import_sqlite_utils().Database(connection, execute_plugins=False, recursive_triggers=False)
     keys = ", ".join(f"[{name}]" for name in database[table].pks)
     yield from database[table].rows_where(order_by=keys)
 
@@ -30,7 +30,7 @@ def insert_rows(connection: Connection, table: str, rows: Iterable[Mapping[str, 
     """Put rows into a table that exists. Raises KeyError when it does not: a misspelt name makes no table."""
     if table not in table_names(connection):
         raise KeyError(table)
-    database = import_sqlite_utils().Database(connection, execute_plugins=False)
+    database = import_sqlite_utils().Database(connection, execute_plugins=False, recursive_triggers=False)
     database[table].insert_all(rows, alter=False)
 
 

@@ -1,8 +1,8 @@
 """The one place where the parts are joined: :class:`ResearchDatabase`, one file seen from one scope.
 
 A request falls through the floors once and rises once. Every method acts in ``self.scope`` and nowhere else. Each group
-of methods is a module of its own: ``base`` (connections), ``sources``, ``retrieval``, ``replay``, ``memories``,
-``memory_moves`` (files, promotion), ``approvals``, ``operator``.
+of methods is a module of its own: ``base`` (connections), ``sources``, ``lines``, ``retrieval``, ``replay``, ``memories``,
+``memory_moves`` (files, promotion), ``approvals``, ``forgetting``, ``copies``, ``operator``, ``audit``.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from pathlib import Path
 
 from arr_sql.core.project import find_project
 from arr_sql.database.approvals import ApprovalMethods
+from arr_sql.database.audit import AuditMethods
 from arr_sql.database.base import DEFAULT_MAX_FILE_BYTES
+from arr_sql.database.copies import CopyMethods
+from arr_sql.database.forgetting import ForgettingMethods
+from arr_sql.database.lines import LineMethods
 from arr_sql.database.memories import MemoryMethods
 from arr_sql.database.memory_moves import MemoryMoveMethods
-from arr_sql.database.operator import OperatorMethods
 from arr_sql.database.replay import ReplayMethods
 
 __all__ = ["DEFAULT_MAX_FILE_BYTES", "ResearchDatabase", "connect"]
@@ -28,5 +31,5 @@ def connect(folder: str | Path = ".", *, environment: str | None = None, branch:
     return ResearchDatabase.of_project(find_project(Path(folder), environment=environment, branch=branch))
 
 
-class ResearchDatabase(ReplayMethods, MemoryMethods, MemoryMoveMethods, ApprovalMethods, OperatorMethods):
+class ResearchDatabase(ReplayMethods, MemoryMethods, MemoryMoveMethods, ApprovalMethods, ForgettingMethods, CopyMethods, LineMethods, AuditMethods):
     """One database file seen from one scope. Use as a context manager, or call :meth:`close`."""

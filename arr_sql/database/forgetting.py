@@ -29,7 +29,6 @@ class ForgetReport:
     counts: dict[str, int]
     result: str
     """``clean``, or ``residue`` when bytes of the erased text are left."""
-    method: str
     completed: tuple[str, ...] = ()
     """Receipts of earlier, interrupted erasures that are proven now."""
     held_here: dict[str, int] = field(default_factory=dict)
@@ -64,44 +63,55 @@ class ForgettingMethods(SourceMethods):
         Raises InputError when nothing of that name is held, StoreBusy when another process keeps an older state: then
         the rows are erased, and the same call (or ``resume_forgetting``) finishes.
         """
-        from arr_sql.memory.forget_proof import prove, record_scan
+        from arr_sql.memory.store_copy import make_single_file
 
         request = _request(memory_ids, source_refs, queries, whole_scope)
         for backup in backups:
             _require_backup(backup, self.path)
         writer = self._ready_writer()
         interrupted = self._unproven(writer)
-        erased = _erase(writer, self.path, self.scope, request, self.actor, self._clock())
-        copies = [(path, open_writer(path)) for path in backups]
+        own = _erase(writer, self.path, self.scope, request, self.actor, self._clock())
+        copies: list[tuple[Path, Connection]] = []
         try:
+            for path in backups:
+                copies.append((path, open_writer(path)))
+            theirs = [_erase(copy, path, self.scope, request, self.actor, self._clock()) for path, copy in copies]
+            if not interrupted and all(item.receipt is None for item in (own, *theirs)):
+                raise InputError(_nothing(request))
             with store_errors(self.path):
-                done = [
-                    _erase(copy, path, self.scope, request, self.actor, self._clock()) for path, copy in copies
-                ]  # fmt: skip
-                if not interrupted and erased.receipt is None and all(item.receipt is None for item in done):
-                    raise InputError(_nothing(request))
-                probes, texts = erased.probes, set(erased.texts)
-                for item in done:
-                    probes, texts = probes | item.probes, texts | item.texts
-                proof = prove(writer, self.path, erased.scope_id, probes, sorted(texts), progress=progress)
-                own = [erased.receipt] if erased.receipt is not None else []
-                if own:
-                    record_scan(writer, self.path, own, proof.scan, backup=None, actor=self.actor, now=self._clock())
-                completed = self._complete(writer, interrupted, progress)
-                found = []
-                for (path, copy), item in zip(copies, done, strict=True):
-                    result = prove(copy, path, item.scope_id, probes, [], progress=progress)
-                    theirs = [item.receipt] if item.receipt is not None else []
-                    record_scan(copy, path, theirs, result.scan, backup=None, actor=self.actor, now=self._clock())
-                    record_scan(writer, self.path, own, result.scan, backup=path, actor=self.actor, now=self._clock())
-                    found.append({"path": str(path), "counts": item.counts, "result": result.scan.result})
+                return self._proven(writer, own, list(zip(copies, theirs, strict=True)), interrupted, progress)
         finally:
-            for _, copy in copies:
+            for path, copy in copies:
                 copy.close()
+                make_single_file(path)
+
+    def _proven(
+        self, writer: Connection, own: _Erased, copies: list[tuple[tuple[Path, Connection], _Erased]],
+        interrupted: list[tuple[int, str]], progress: Progress,
+    ) -> ForgetReport:  # fmt: skip
+        """Every file is searched for what went out of any of them: a backup may hold what was changed here long ago."""
+        from arr_sql.memory.forget_proof import prove, record_scan
+
+        probes, texts = own.probes, own.texts
+        for _, item in copies:
+            probes, texts = probes | item.probes, texts | item.texts
+        result, held_here = "clean", {}
+        receipts = [own.receipt] if own.receipt is not None else []
+        if probes:
+            proof = prove(writer, self.path, own.scope_id, probes, sorted(texts), progress=progress)
+            result, held_here = proof.scan.result, proof.held_here
+            record_scan(writer, self.path, receipts, proof.scan, backup=None, actor=self.actor, now=self._clock())
+        completed = self._complete(writer, interrupted, progress)
+        backups = []
+        for (path, copy), item in copies:
+            scan = prove(copy, path, item.scope_id, probes, [], progress=progress).scan
+            made = [item.receipt] if item.receipt is not None else []
+            record_scan(copy, path, made, scan, backup=None, actor=self.actor, now=self._clock())
+            record_scan(writer, self.path, receipts, scan, backup=path, actor=self.actor, now=self._clock())
+            backups.append({"path": str(path), "counts": item.counts, "result": scan.result})
         return ForgetReport(
-            erased.receipt_id, erased.counts, proof.scan.result, proof.scan.method, completed, proof.held_here,
-            self._still_on_disk(erased.names), tuple(found),
-        )  # fmt: skip
+            own.receipt_id, own.counts, result, completed, held_here, self._still_on_disk(own.names), tuple(backups)
+        )
 
     def resume_forgetting(self, progress: Progress = lambda phase, done, total: None) -> tuple[str, ...]:
         """Finish erasures of this scope that were interrupted before their bytes were proven gone; their receipts."""
@@ -132,7 +142,8 @@ class ForgettingMethods(SourceMethods):
         for name in names:
             for root in roots:
                 inside = name.removeprefix(root.prefix)
-                if name.startswith(root.prefix) and (root.path / inside).is_file():
+                is_covered = name.startswith(root.prefix) and root.only_file in (None, inside)
+                if is_covered and (root.path / inside).is_file():
                     there.add(name)
         return tuple(sorted(there))
 
@@ -150,9 +161,7 @@ class _Erased:
     texts: frozenset[str]
 
 
-def _erase(
-    writer: Connection, path: Path, scope: Any, request: ForgetRequest, actor: str, now: datetime
-) -> _Erased:
+def _erase(writer: Connection, path: Path, scope: Any, request: ForgetRequest, actor: str, now: datetime) -> _Erased:
     from arr_sql.core.byte_scan import make_probes
     from arr_sql.memory.forget_plan import plan_forgetting
     from arr_sql.memory.forgetting import erase
@@ -185,7 +194,9 @@ def _request(
 
     request = ForgetRequest(tuple(memory_ids), tuple(source_refs), tuple(queries), whole_scope)
     if request.is_empty:
-        raise InputError("Say what to forget: --memory ID, --source REF, --query TEXT, or --scope for all of this scope.")
+        raise InputError(
+            "Say what to forget: --memory ID, --source REF, --query TEXT, or --scope for all of this scope."
+        )
     if whole_scope and (memory_ids or source_refs or queries):
         raise InputError("--scope erases everything of this scope; leave the others out.")
     return request
@@ -196,7 +207,7 @@ def _nothing(request: ForgetRequest) -> str:
         return "This scope holds nothing to forget. `arr scope list` shows the scopes of the file."
     names = ", ".join(f"'{name}'" for name in (*request.memory_ids, *request.source_refs, *request.queries))
     return (
-        f"This scope holds nothing called {names}. A source goes by its present name (`arr status`, `arr db sql`), a "
+        f"This scope holds nothing called {names}. A source goes by its present name, a "
         "memory by its id (`arr memory list`), a query by its exact text or its retrieval id."
     )
 

@@ -13,6 +13,7 @@ from arr_sql.core.research_models import MemoryKind, MemoryStatus, MemoryVersion
 from arr_sql.database.base import DatabaseBase
 from arr_sql.errors import ArrError, InputError, StateError
 from arr_sql.memory.audit_log import append_event
+from arr_sql.memory.lifecycle import require_status
 from arr_sql.memory.memory_edit import edit_memory, link_memory, renew_memory
 from arr_sql.memory.research_store import (
     add_memory,
@@ -41,12 +42,24 @@ class MemoryMethods(DatabaseBase):
 
     def set_memory_statuses(self, steps: Sequence[tuple[str, MemoryStatus]], reason: str = "") -> list[ResearchMemory]:
         """Several steps, or none of them: two memories marked as in conflict, a conflict resolved."""
+        return self._set_statuses(steps, reason, None)
+
+    def resolve_conflict(self, winner: str, losers: Sequence[str] = (), reason: str = "") -> list[ResearchMemory]:
+        """Of memories marked as in conflict: ``losers`` are deprecated, ``winner`` is published again, or nothing happens."""
+        steps: list[tuple[str, MemoryStatus]] = [(name, "deprecated") for name in dict.fromkeys(losers)]
+        return self._set_statuses([*steps, (winner, "published")], reason, "conflict")
+
+    def _set_statuses(
+        self, steps: Sequence[tuple[str, MemoryStatus]], reason: str, only_from: MemoryStatus | None
+    ) -> list[ResearchMemory]:
         writer = self._ready_writer()
         asked = steps[0]
         made: list[ResearchMemory] = []
         try:
             with write_transaction(writer, self.path):
                 for asked in steps:
+                    if only_from is not None:
+                        require_status(read_memory(writer, self.scope, asked[0]), only_from)
                     made.append(
                         set_status(writer, self.scope, *asked, actor=self.actor, reason=reason, now=self._clock())
                     )

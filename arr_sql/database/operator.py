@@ -12,7 +12,6 @@ from arr_sql.database.sources import SourceMethods
 from arr_sql.index.text_index import stale_text_indexes
 from arr_sql.ingest.roots import is_other_branch
 from arr_sql.memory.audit_log import list_events
-from arr_sql.memory.audit_verify import VerifyReport, verify_audit
 
 if TYPE_CHECKING:
     from arr_sql.memory.store_check import CheckReport
@@ -52,12 +51,6 @@ class OperatorMethods(SourceMethods):
         """The last audit events of this scope, newest first."""
         with store_errors(self.path):
             return list_events(self._reader("main"), self.scope, kind=kind, limit=limit)
-
-    def verify_audit(self) -> VerifyReport:
-        """Check the whole file's audit chain and the rows it vouches for."""
-        reader = self._reader("main")
-        with store_errors(self.path), read_transaction(reader):
-            return verify_audit(reader)
 
     def check(self) -> CheckReport:
         """SQLite's integrity, foreign keys, schema, FTS5, index = content, audit. Changes nothing."""

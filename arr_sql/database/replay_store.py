@@ -28,6 +28,7 @@ from arr_sql.index.text_index import (
     take_out_terms,
     terms_of,
 )
+from arr_sql.index.vector_state import embedding_models
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -115,7 +116,7 @@ class ReplayStore:
         self._sources = {row["id"]: (row["source_id"], row["size"]) for row in versions}
         self._files = {row["id"]: (row["root_id"], row["path_in_root"], row["content_hash"]) for row in versions}
         writer.executemany(load("add_replayed_chunk"), self._noted("chunk", self._analysed("chunk", store, load("read_replayed_chunks"), span)))
-        writer.executemany(load("add_replayed_model"), [dict(row) for row in store.execute(load("read_replayed_models"))])
+        writer.executemany(load("add_replayed_model"), [dict(row) for row in embedding_models(store)])
         vectors = (dict(row) for row in store.execute(load("read_replayed_embeddings"), span))
         writer.executemany(load("add_replayed_embedding"), self._noted("embedding", vectors))
         memories = self._analysed("memory", store, load("read_replayed_memories"), span)

@@ -12,6 +12,7 @@ from arr_sql.database.base import DatabaseBase
 from arr_sql.errors import InputError, PathRefused
 from arr_sql.ingest.roots import RootRow, add_root, read_roots
 from arr_sql.memory.audit_log import append_event
+from arr_sql.memory.row_vouching import hash_of_root
 from arr_sql.memory.scope_store import advance, ensure_scope
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class SourceMethods(DatabaseBase):
                 scope_row = advance(writer, scope_row, is_content=False)
                 append_event(
                     writer, scope_id=scope_row.id, revision=scope_row.revision, at=self._clock(), actor=self.actor,
-                    kind="root_added", subject_kind="root", subject_id=str(root.id), subject_hash="",
+                    kind="root_added", subject_kind="root", subject_id=str(root.id), subject_hash=hash_of_root(writer, root.id),
                     details={"path_hash": sha256_text(str(root.path)), "is_file": root.only_file is not None},
                 )  # fmt: skip
         return self._sync([root], progress, passwords)

@@ -140,6 +140,20 @@ def read_live_rows(connection: Connection, table: Table) -> Any:
     return connection.execute(load("read_live_chunks") if table == "chunk" else load("read_live_memories"))
 
 
+def read_hidden_rows(connection: Connection, table: Table) -> Any:
+    """Every row that does not belong into the index, with what was noted of its terms (a cursor)."""
+    return connection.execute(load("read_hidden_chunks") if table == "chunk" else load("read_hidden_memories"))
+
+
+def index_note_problems(connection: Connection) -> list[str]:
+    """Does what is noted of each scope's text index agree with its content and with this program?"""
+    return [
+        f"scope {row['id']}: the {row['name']} index is noted as another or as behind; run `arr db rebuild`"
+        for row in connection.execute(load("read_index_rows"))
+        if (row["covered"], row["version"], row["analyser_version"]) != (row["content_revision"], TEXT_INDEX_VERSION, ANALYSER_VERSION)
+    ]
+
+
 def rebuild_text_index(connection: Connection, progress: Callable[[int], None] = lambda done: None) -> int:
     """Make the whole text index anew from content; the number of rows indexed. Call inside a write transaction.
 
@@ -162,6 +176,10 @@ def rebuild_text_index(connection: Connection, progress: Callable[[int], None] =
             add_terms(connection, table, row["id"], row["scope_id"], terms)
             done += 1
             progress(done)
+        for row in read_hidden_rows(connection, table).fetchall():
+            terms = terms_of(row["heading"], row["content"])
+            if (terms.hash, terms.n_body, terms.n_heading) != (row["terms_hash"], row["n_terms"], row["n_heading_terms"]):
+                connection.execute(update, {"id": row["id"], **terms.bindings()})
     connection.execute(load("set_all_scope_indexes"), _versions())
     return done
 

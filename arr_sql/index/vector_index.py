@@ -27,6 +27,7 @@ from arr_sql.index.embedders.protocol import (
     embed_text,
 )
 from arr_sql.memory.audit_log import append_event
+from arr_sql.memory.row_vouching import hashes_of_vectors, vouch_for_model
 from arr_sql.memory.scope_store import advance, read_scope
 
 BATCH_CHUNKS = 32
@@ -55,7 +56,7 @@ def fill_vectors(
     scope_row = read_scope(connection, scope)
     if scope_row is None:
         return summary
-    model = _model_row(connection, database, embedder, clock())
+    model = _model_row(connection, database, embedder, actor, clock())
     ids: dict[str, Any] = {"scope_id": scope_row.id, "model": model}
     total = connection.execute(load("read_missing_vectors"), ids).fetchone()["missing"]
     done, after = 0, 0
@@ -78,19 +79,21 @@ def fill_vectors(
     return summary
 
 
-def _model_row(connection: Connection, database: Path, embedder: Embedder, now: datetime) -> int:
+def _model_row(connection: Connection, database: Path, embedder: Embedder, actor: str, now: datetime) -> int:
     """The id of the model's row, made on first use. Compares the canaries, which notice a model changed behind its name."""
     fingerprint, canaries = embedder.spec.fingerprint(), canary_vectors(embedder)
     row = connection.execute(load("read_embedding_model"), {"fingerprint": fingerprint}).fetchone()
     if row is None:
         with write_transaction(connection, database):
-            connection.execute(
+            added = connection.execute(
                 load("add_embedding_model"),
                 {
                     "fingerprint": fingerprint, "model_id": embedder.spec.id, "dimension": embedder.spec.dimension,
                     "spec": embedder.spec.to_json(), "canaries": b"".join(canaries), "created_at": to_text(now),
                 },
-            )  # fmt: skip
+            ).rowcount  # fmt: skip
+            if added:  # another process may have been first
+                vouch_for_model(connection, fingerprint, actor=actor, now=now)
         row = connection.execute(load("read_embedding_model"), {"fingerprint": fingerprint}).fetchone()
     require_same_canaries(row["canaries"], canaries, row["model_id"])
     return int(row["id"])
@@ -145,7 +148,7 @@ def _store(
             connection, scope_id=scope_row.id, revision=scope_row.revision, at=now, actor=actor, kind="vectors_added",
             subject_kind="embedding_model", subject_id=embedder.spec.fingerprint()[:16], subject_hash="",
             # Not how many values were reused: that would tell what other scopes hold.
-            details={"vectors": stored},
+            details={"vectors": stored, "vector_hashes": hashes_of_vectors(connection, vectors, scope_row.revision)},
         )  # fmt: skip
     return stored
 

@@ -9,6 +9,11 @@ from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.statements import load
 
 
+def embedding_models(connection: Connection) -> list[Any]:
+    """Every model whose vectors the file holds, whole."""
+    return connection.execute(load("read_all_models")).fetchall()
+
+
 def vector_state(connection: Connection, scope: ScopeKey) -> list[Any]:
     """One row a model with vectors in this scope (one with ``model`` NULL when there are none): chunks and embedded."""
     return connection.execute(load("read_vector_state"), scope.bindings()).fetchall()

@@ -21,6 +21,7 @@ from arr_sql.core.statements import load
 from arr_sql.index.text_index import add_terms, remove_terms
 from arr_sql.ingest.prepare import Prepared, PreparedChunk
 from arr_sql.memory.audit_log import append_event
+from arr_sql.memory.row_vouching import hashes_of_vectors
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def add_file(w: Writing, root_id: int, source_ref: str, prepared: Prepared, git_
     )
     source_id = cursor.lastrowid
     assert source_id is not None
-    return _store(w, "source_added", source_id, source_ref, prepared, git_state, [])
+    return _store(w, "source_added", source_id, source_ref, prepared, git_state, [], root_id)
 
 
 def change_file(
@@ -93,9 +94,10 @@ def note_stat(connection: Connection, source_id: int, size: int, mtime_ns: int, 
 
 
 def _store(
-    w: Writing, kind: str, source_id: int, source_ref: str, p: Prepared, git_state: str | None, old: list[Any]
+    w: Writing, kind: str, source_id: int, source_ref: str, p: Prepared, git_state: str | None, old: list[Any],
+    root_id: int | None = None,
 ) -> ChunkCounts:
-    listed, counts = _replace_chunks(w, source_id, source_ref, p.chunks, old)
+    listed, counts, moved = _replace_chunks(w, source_id, source_ref, p.chunks, old)
     _add_version(
         w, kind,
         {
@@ -107,7 +109,11 @@ def _store(
             "git_commit": w.git_commit, "git_state": git_state, "n_chunks": len(listed),
             "chunks_hash": chunks_hash(listed), "created_at": to_text(w.now), "added_revision": w.revision,
         },
-        {"chunks_added": counts.added, "chunks_retired": counts.retired},
+        {
+            "chunks_added": counts.added, "chunks_retired": counts.retired,
+            **({"root": root_id} if root_id is not None else {}),
+            **({"vector_hashes": hashes_of_vectors(w.connection, moved, w.revision)} if moved else {}),
+        },
     )  # fmt: skip
     note_stat(w.connection, source_id, p.size, p.mtime_ns, p.read_at_ns)
     return counts
@@ -128,8 +134,11 @@ def _event(w: Writing, kind: str, version_id: int, subject_hash: str, details: d
 
 def _replace_chunks(
     w: Writing, source_id: int, source_ref: str, chunks: Sequence[PreparedChunk], old: list[Any]
-) -> tuple[list[list[Any]], ChunkCounts]:
-    """Keep equal rows, give moved texts their old ids, add the rest. The version's chunk list, and what was written."""
+) -> tuple[list[list[Any]], ChunkCounts, list[int]]:
+    """Keep equal rows, give moved texts their old ids, add the rest.
+
+    The version's chunk list, what was written, and the rows of moved texts, which took their vectors along.
+    """
     same = {_identity(row): row for row in old}
     kept, moved = set(), defaultdict(list)
     for item in chunks:
@@ -141,6 +150,7 @@ def _replace_chunks(
             moved[row["content_hash"]].append(row)
             _retire_chunk(w, row)
     listed: list[list[Any]] = []
+    taken: list[int] = []
     added = 0
     for item in chunks:
         row = same.get(_new_identity(item))
@@ -149,7 +159,9 @@ def _replace_chunks(
         else:
             before = moved[item.content_hash].pop(0) if moved[item.content_hash] else None
             chunk_id = before["chunk_id"] if before is not None else _free_chunk_id(w, source_ref, item.content_hash)
-            _add_chunk(w, source_id, chunk_id, item, before)
+            row_id = _add_chunk(w, source_id, chunk_id, item, before)
+            if before is not None:
+                taken.append(row_id)
             added += 1
         c = item.chunk
         listed.append(
@@ -161,7 +173,7 @@ def _replace_chunks(
     for row in old:
         if row["id"] not in kept:  # only now: a moved text has taken its vector along
             retire_embeddings(w, row["id"])
-    return listed, ChunkCounts(added, len(old) - len(kept))
+    return listed, ChunkCounts(added, len(old) - len(kept)), taken
 
 
 def _identity(row: Any) -> tuple[Any, ...]:
@@ -186,7 +198,7 @@ def _free_chunk_id(w: Writing, source_ref: str, content_hash: str) -> str:
         number += 1
 
 
-def _add_chunk(w: Writing, source_id: int, chunk_id: str, item: PreparedChunk, before: Any) -> None:
+def _add_chunk(w: Writing, source_id: int, chunk_id: str, item: PreparedChunk, before: Any) -> int:
     c = item.chunk
     row_id = w.connection.execute(
         load("add_chunk"),
@@ -204,6 +216,7 @@ def _add_chunk(w: Writing, source_id: int, chunk_id: str, item: PreparedChunk, b
             load("add_moved_embedding"),
             {"new_id": row_id, "old_id": before["id"], "embed_hash": item.embed_hash, "revision": w.revision},
         )
+    return row_id
 
 
 def _retire_chunk(w: Writing, row: Any) -> None:

@@ -31,6 +31,7 @@ from arr_sql.ingest.readers import is_worth_retrying, reader_for
 from arr_sql.ingest.roots import RootRow, is_other_branch
 from arr_sql.ingest.source_store import Writing, add_file, change_file, note_stat, remove_file, rename_file
 from arr_sql.ingest.sync_state import SyncJob, SyncSummary
+from arr_sql.memory.row_vouching import vouch_for_left_out
 from arr_sql.memory.scope_store import advance, read_scope
 
 BATCH_FILES = 100
@@ -281,6 +282,8 @@ class Syncer:
                     for path, (reason, size, mtime) in job.left.items()
                 ],
             )  # fmt: skip
+            if job.left != job.left_before:
+                vouch_for_left_out(connection, row.id, job.root.id, row.revision, actor=self._actor, now=self._clock())
 
     # --- notes ----------------------------------------------------------------------------------------------------
 

@@ -7,11 +7,12 @@ bad event and what kind of damage it is.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arr_sql.core.canonical import sha256_text
+from arr_sql.core.canonical import canonical_json, sha256_text
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import SCOPE_COLUMNS
 from arr_sql.core.row_hashes import chunk_entry, chunks_hash, source_version_hash
@@ -19,31 +20,31 @@ from arr_sql.core.statements import load
 from arr_sql.index.embedders.protocol import embed_text
 from arr_sql.memory.approvals import decision_hash, package_hash
 from arr_sql.memory.audit_log import GENESIS, event_hash
+from arr_sql.memory.damage import Damage
+from arr_sql.memory.forget_receipts import receipt_hash as forget_receipt_hash
+from arr_sql.memory.forget_receipts import scan_hash, vouched_receipts, vouched_scans
 from arr_sql.memory.receipts import receipt_hash
 from arr_sql.memory.research_store import memory_hash
 from arr_sql.memory.retrieval_log import read_evidence, record_hash
+from arr_sql.memory.row_verify import OWN_KINDS, Said, row_damages
 
 LATEST = (1 << 63) - 1
+__all__ = ["Damage", "VerifyReport", "read_chain", "verify_audit"]
 Key = tuple[str, "int | None", str, "int | None"]
 
 
 @dataclass(frozen=True)
-class Damage:
-    """One thing that does not verify. ``seq`` is the event, None when the row has no event."""
-
-    kind: str
-    seq: int | None
-    subject: str
-
-
-@dataclass(frozen=True)
 class VerifyReport:
-    """``events`` were checked; ``damages`` is empty when everything verifies; ``head`` is the last hash."""
+    """``events`` were checked; ``damages`` is empty when everything verifies; ``head`` is the last hash.
+
+    ``last`` is the number of the last event: with a hole in the log it is not ``events``.
+    """
 
     events: int
     rows: int
     head: str
     damages: tuple[Damage, ...]
+    last: int = 0
 
 
 def verify_audit(connection: Connection, scope_id: int | None = None) -> VerifyReport:
@@ -54,8 +55,10 @@ def verify_audit(connection: Connection, scope_id: int | None = None) -> VerifyR
     damages: list[Damage] = []
     vouched: dict[Key, tuple[int, str]] = {}
     removals: dict[str, int] = {}
+    said = Said()
+    forgotten = {(row["scope_id"], row["receipt_id"]): subjects for row, subjects in vouched_receipts(connection)}
     events, previous, expected = 0, GENESIS, 1
-    for row in connection.execute(load("read_audit_chain")):
+    for row in read_chain(connection):
         events += 1
         if row["seq"] != expected:
             damages.append(Damage("event_removed", expected, f"events {expected} to {row['seq'] - 1} are missing"))
@@ -65,10 +68,13 @@ def verify_audit(connection: Connection, scope_id: int | None = None) -> VerifyR
             damages.append(Damage("changed_event", row["seq"], "its hash is not that of its fields"))
         previous, expected = row["hash"], row["seq"] + 1
         key = (row["subject_kind"], row["scope_id"], row["subject_id"], _version_of(row))
-        if row["subject_hash"]:
+        said.hear(row)
+        if row["subject_hash"] and row["subject_kind"] not in OWN_KINDS:
             vouched[key] = (row["seq"], row["subject_hash"])
         if row["kind"] == "source_removed":
             removals[row["subject_id"]] = row["revision"]
+        if row["kind"] == "forgotten":
+            damages += _forget(row, forgotten.get((row["scope_id"], row["subject_id"]), []), vouched, removals)
     where: list[int | None] = [None] * len(damages)  # whose each damage is; a broken chain is everybody's
     rows = 0
     for key, found, problem in _rows(connection, removals):
@@ -86,10 +92,44 @@ def verify_audit(connection: Connection, scope_id: int | None = None) -> VerifyR
     for key, (seq, _) in vouched.items():
         damages.append(Damage("event_without_row", seq, f"{key[0]} {key[2]}"))
         where.append(key[1])
+    for owner, damage in row_damages(connection, said):
+        damages.append(damage)
+        where.append(owner)
     if scope_id is not None:
         damages = [damage for damage, owner in zip(damages, where, strict=True) if owner == scope_id]
-    damages.sort(key=lambda item: (item.seq is None, item.seq or 0))
-    return VerifyReport(events, rows, previous, tuple(damages))
+    damages.sort(key=_order)
+    return VerifyReport(events, rows, previous, tuple(damages), expected - 1)
+
+
+def _forget(
+    event: Any, subjects: Sequence[Any], vouched: dict[Key, tuple[int, str]], removals: dict[str, int]
+) -> Iterator[Damage]:
+    """An erasure excuses the rows that its receipt lists, each only if the receipt names the hash that the log holds."""
+    for item in subjects:
+        key = (item["kind"], event["scope_id"], item["subject_id"], item["revision"])
+        if item["before_hash"] == "":
+            continue  # a chunk: its version's event vouches for it
+        if vouched.get(key, (0, ""))[1] != item["before_hash"]:
+            yield Damage("forgotten_otherwise", event["seq"], f"{item['kind']} {item['subject_id']}")
+        elif item["after_hash"] is None:
+            del vouched[key]
+        else:
+            vouched[key] = (event["seq"], item["after_hash"])
+        if item["kind"] == "source_version":
+            removals.pop(item["subject_id"], None)
+
+
+CHAIN = frozenset({"event_removed", "broken_link", "changed_event"})
+
+
+def _order(damage: Damage) -> tuple[bool, bool, int]:
+    """By event, what is wrong with the chain itself first: what a broken chain says of rows is worth nothing."""
+    return damage.kind not in CHAIN, damage.seq is None, damage.seq or 0
+
+
+def read_chain(connection: Connection) -> Iterator[Any]:
+    """Every event of the file in order, each with its scope's five values."""
+    yield from connection.execute(load("read_audit_chain"))
 
 
 def _is_true(row: Any) -> bool:
@@ -97,8 +137,9 @@ def _is_true(row: Any) -> bool:
     if scope is not None and None in scope:
         return False  # its scope row is gone
     try:
-        return bool(event_hash(row["prev_hash"], row, scope) == row["hash"])
-    except ValueError:
+        is_canonical = canonical_json(json.loads(row["details"])) == row["details"]
+        return is_canonical and event_hash(row["prev_hash"], row, scope) == row["hash"]
+    except (ValueError, RecursionError):
         return False
 
 
@@ -134,6 +175,12 @@ def _rows(connection: Connection, removals: Mapping[str, int]) -> Iterator[tuple
         problem = "" if found == row["record_hash"] else "row_changed"
         yield ("retrieval", row["scope_id"], row["retrieval_id"], None), found, problem
     yield from _approval_rows(connection)
+    for row, subjects in vouched_receipts(connection):
+        found = forget_receipt_hash(row, subjects)
+        problem = "" if found == row["receipt_hash"] else "row_changed"
+        yield ("forget_receipt", row["scope_id"], row["receipt_id"], None), found, problem
+    for row in vouched_scans(connection):
+        yield ("forget_scan", None, str(row["id"]), None), scan_hash(row), ""
 
 
 def _approval_rows(connection: Connection) -> Iterator[tuple[Key, str, str]]:
@@ -165,6 +212,8 @@ def _chunk_problem(connection: Connection, version: Any, revision: int) -> str:
     values = {"source_id": version["source_id"], "revision": revision}
     chunks = connection.execute(load("read_chunks_at_revision"), values).fetchall()
     if chunks_hash([chunk_entry(chunk) for chunk in chunks]) != version["chunks_hash"]:
+        return "chunks_changed"
+    if [chunk["ordinal"] for chunk in chunks] != list(range(len(chunks))):
         return "chunks_changed"
     texts = ((embed_text(chunk["heading"], chunk["content"]), chunk["content"], chunk) for chunk in chunks)
     if any((sha256_text(whole), sha256_text(text)) != (c["embed_hash"], c["content_hash"]) for whole, text, c in texts):

@@ -17,6 +17,7 @@ from arr_sql.core.connection import Connection
 from arr_sql.core.redaction import redact
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.statements import load
+from arr_sql.errors import InputError
 from arr_sql.index.text_index import terms_of
 from arr_sql.memory.retrieval_log import read_evidence
 from arr_sql.memory.scope_store import ScopeRow, read_scope
@@ -183,7 +184,10 @@ def query_texts(queries: Sequence[str]) -> frozenset[str]:
 
 
 def plan_forgetting(connection: Connection, scope: ScopeKey, request: ForgetRequest) -> ForgetPlan:
-    """Find everything that ``request`` names in ``scope``. Reads only; inside a transaction it is one snapshot."""
+    """Find everything that ``request`` names in ``scope``. Reads only; inside a transaction it is one snapshot.
+
+    Raises InputError when a source is called otherwise now.
+    """
     scope_row = read_scope(connection, scope)
     plan = ForgetPlan(request, scope_row)
     if scope_row is None or request.is_empty:
@@ -195,6 +199,7 @@ def plan_forgetting(connection: Connection, scope: ScopeKey, request: ForgetRequ
         plan.memories = connection.execute(load("read_memories_to_forget"), wanted).fetchall()
         plan.packages = connection.execute(load("read_packages_to_forget"), wanted).fetchall()
     if everything or request.source_refs:
+        _require_present_names(connection, request, own)
         _plan_sources(connection, plan, own)
     queries = query_texts(request.queries)
     values = {
@@ -207,11 +212,22 @@ def plan_forgetting(connection: Connection, scope: ScopeKey, request: ForgetRequ
     return plan
 
 
+def _require_present_names(connection: Connection, request: ForgetRequest, own: dict[str, Any]) -> None:
+    """A former name is no way to a source: whoever gives one may mean another file. Raises InputError with the present one."""
+    values = {**own, "refs": json.dumps(request.source_refs)}
+    present = {row["source_ref"] for row in _read_sources(connection, values)}
+    for row in connection.execute(load("read_present_names"), values).fetchall():
+        if row["source_ref"] not in present:
+            raise InputError(
+                f"'{row['source_ref']}' is called '{row['present']}' now. Give that name to forget it with its history."
+            )
+
+
 def _plan_sources(connection: Connection, plan: ForgetPlan, own: dict[str, Any]) -> None:
     refs = plan.request.source_refs
     everything = plan.request.whole_scope
     wanted = {**own, "refs": None if everything else json.dumps(refs)}
-    plan.sources = connection.execute(load("read_sources_to_forget"), wanted).fetchall()
+    plan.sources = _read_sources(connection, wanted)
     sources = {"sources": json.dumps([row["id"] for row in plan.sources])}
     plan.versions = connection.execute(load("read_versions_to_forget"), sources).fetchall()
     plan.chunks = connection.execute(load("read_chunks_to_forget"), sources).fetchall()
@@ -222,3 +238,7 @@ def _plan_sources(connection: Connection, plan: ForgetPlan, own: dict[str, Any])
     plan.roots = connection.execute(
         load("read_roots_to_forget"), {**own, "roots": None if everything else json.dumps(singles)}
     ).fetchall()
+
+
+def _read_sources(connection: Connection, values: dict[str, Any]) -> list[Any]:
+    return connection.execute(load("read_sources_to_forget"), values).fetchall()

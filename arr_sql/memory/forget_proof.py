@@ -72,7 +72,9 @@ def clean_file(connection: Connection, path: Path, *, anew: bool = False, progre
     compact(connection, path)
 
 
-def prove_structure(connection: Connection, path: Path, receipts: Sequence[int], *, progress: Progress = no_progress) -> Scan:
+def prove_structure(
+    connection: Connection, path: Path, receipts: Sequence[int], *, progress: Progress = no_progress
+) -> Scan:
     """What can still be shown after an interruption, when only hashes of the texts are left.
 
     The file is written anew from its rows, and no row of the scope has the hash of an erased text under an erased id.
@@ -92,7 +94,14 @@ def prove_structure(connection: Connection, path: Path, receipts: Sequence[int],
 
 
 def record_scan(
-    connection: Connection, path: Path, receipts: Sequence[int], scan: Scan, *, backup: Path | None, actor: str, now: datetime
+    connection: Connection,
+    path: Path,
+    receipts: Sequence[int],
+    scan: Scan,
+    *,
+    backup: Path | None,
+    actor: str,
+    now: datetime,
 ) -> None:
     """Keep what a scan found, for each of the receipts."""
     path_hash = sha256_text(str(backup.resolve())) if backup else ""
@@ -115,8 +124,8 @@ class _Account:
             return
         windows = {probe for probe in found if len(probe) == WINDOW}
         others = found - windows
-        whole = [data for data in (text.strip().encode("utf-8", "surrogatepass") for text in texts) if len(data) >= SHORTEST]
-        whole = [data for data in whole if (data in found if len(data) <= WINDOW else data[:WINDOW] in found or data in found)]
+        encoded = (text.strip().encode("utf-8", "surrogatepass") for text in texts)
+        whole = [data for data in encoded if len(data) >= SHORTEST and (data in found or find_anywhere(data, windows))]
         for table, owner, data in _values(connection):
             if len(data) < SHORTEST:
                 continue

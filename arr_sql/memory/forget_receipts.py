@@ -7,7 +7,6 @@ receipt names another hash, is damage. Held by tests/memory/test_forgetting.py.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -109,7 +108,7 @@ def add_scan(
 
 
 def unproven_receipts(connection: Connection, scope_id: int) -> list[tuple[int, str]]:
-    """Erasures of a scope that no clean scan of this database followed yet: their rows and ids."""
+    """Erasures of a scope that were interrupted before this database was scanned: their rows and ids."""
     rows = connection.execute(load("read_unproven_receipts"), {"scope_id": scope_id})
     return [(row["id"], row["receipt_id"]) for row in rows]
 
@@ -128,11 +127,3 @@ def vouched_receipts(connection: Connection) -> Iterator[tuple[Any, list[Any]]]:
 def vouched_scans(connection: Connection) -> list[Any]:
     """Every scan of the file."""
     return connection.execute(load("read_forget_scans")).fetchall()
-
-
-def erased_texts(connection: Connection, scope: ScopeKey, ids: Sequence[str]) -> frozenset[tuple[str, str]]:
-    """Of these chunk, memory or retrieval ids: (id, hash of the text) of everything erased in ``scope`` under them."""
-    values = {**scope.bindings(), "ids": json.dumps(list(ids))}
-    return frozenset(
-        (row["subject_id"], row["text_hash"]) for row in connection.execute(load("read_erased_subjects"), values)
-    )

@@ -7,7 +7,7 @@ pages is the business of :mod:`arr_sql.memory.forget_proof`, which follows. Held
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -31,7 +31,9 @@ def erase(connection: Connection, scope: ScopeKey, plan: ForgetPlan, *, actor: s
     """Carry out a plan made in the same write transaction; the receipt's row and id."""
     assert plan.scope_row is not None
     scope_row = advance(connection, plan.scope_row, is_content=True)
-    rewritten = [] if plan.request.whole_scope else [_rewritten(plan, row, evidence) for row, evidence in plan.retrievals]
+    rewritten = (
+        [] if plan.request.whole_scope else [_rewritten(plan, row, evidence) for row, evidence in plan.retrievals]
+    )
     receipt = add_receipt(
         connection, scope, scope_row.id, target=plan.request.target, revision=scope_row.revision, counts=plan.counts(),
         text_hashes=[sha256_text(text) for text in plan.texts()], actor=actor, now=now,
@@ -54,11 +56,17 @@ def erase(connection: Connection, scope: ScopeKey, plan: ForgetPlan, *, actor: s
 def _subjects(
     connection: Connection, plan: ForgetPlan, scope_id: int, rewritten: Sequence[dict[str, Any]]
 ) -> Iterator[Subject]:
-    vouching: Callable[[str, str], str] = lambda kind, name: _vouching_hash(connection, scope_id, kind, name)
+    def vouching(kind: str, name: str) -> str:
+        values = {"scope_id": scope_id, "kind": kind, "subject_id": name}
+        row = connection.execute(load("read_vouching_hash"), values).fetchone()
+        return str(row["subject_hash"]) if row else ""
+
     for row in plan.memories:
         yield Subject("memory", row["memory_id"], memory_hash(row), row["content_hash"], revision=row["added_revision"])
     for row in plan.packages:
-        yield Subject("approval_package", row["package_id"], vouching("approval_package", row["package_id"]), row["payload_hash"])
+        yield Subject(
+            "approval_package", row["package_id"], vouching("approval_package", row["package_id"]), row["payload_hash"]
+        )
         if row["decision"] is not None:
             before = vouching("approval_decision", row["package_id"])
             yield Subject("approval_decision", row["package_id"], before, row["payload_hash"])
@@ -74,12 +82,6 @@ def _subjects(
         yield Subject(
             "retrieval", row["retrieval_id"], record_hash(row, evidence), row["query_hash"], after.get(row["id"])
         )
-
-
-def _vouching_hash(connection: Connection, scope_id: int, kind: str, name: str) -> str:
-    values = {"scope_id": scope_id, "kind": kind, "subject_id": name}
-    row = connection.execute(load("read_vouching_hash"), values).fetchone()
-    return str(row["subject_hash"]) if row else ""
 
 
 def _remove_terms(connection: Connection, plan: ForgetPlan, scope_id: int) -> bool:

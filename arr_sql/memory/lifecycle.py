@@ -38,6 +38,14 @@ def require_transition(memory_id: str, old: MemoryStatus, new: MemoryStatus) -> 
     raise StateError(f"Memory '{memory_id}' is {old} and can't become {new}. {next_step}")
 
 
+def require_status(memory: ResearchMemory, status: MemoryStatus) -> None:
+    """Raises StateError unless the memory has this status."""
+    if memory.status != status:
+        raise StateError(
+            f"Memory '{memory.memory_id}' is {memory.status}, not {status}. See `arr memory show {memory.memory_id}`."
+        )
+
+
 def require_editable(memory_id: str, status: MemoryStatus) -> None:
     """Raises StateError with the way to say something new, unless a memory of this status may be edited."""
     if status in EDITABLE:

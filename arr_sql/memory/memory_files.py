@@ -158,6 +158,8 @@ def from_markdown(text: str, path: str) -> tuple[list[FileRecord], list[Problem]
         name = name.strip()
         if not colon:
             problems.append(Problem(path, number, f"{line.strip()[:40]!r} is not 'name: value'."))
+        elif name not in FILE_FIELDS and name not in IGNORED_FIELDS:
+            problems.append(_unknown(path, number, name))
         elif name in values:
             problems.append(Problem(path, number, f"{name} is there twice."))
         else:
@@ -197,14 +199,16 @@ def _wrong_fields(record: FileRecord) -> Iterable[Problem]:
         if name in IGNORED_FIELDS:
             continue
         if name not in FILE_FIELDS:
-            yield Problem(
-                record.path, line, f"{name!r} is not a field of a memory. There are: {', '.join(FILE_FIELDS)}."
-            )
+            yield _unknown(record.path, line, name)
         elif not _has_type(name, value):
             yield Problem(record.path, line, f"{name} is of the wrong type ({type(value).__name__}).")
     for name in REQUIRED_FIELDS:
         if name not in record.values:
             yield Problem(record.path, record.line, f"{name} is missing.")
+
+
+def _unknown(path: str, line: int, name: str) -> Problem:
+    return Problem(path, line, f"{name[:40]!r} is not a field of a memory. There are: {', '.join(FILE_FIELDS)}.")
 
 
 def _has_type(name: str, value: Any) -> bool:

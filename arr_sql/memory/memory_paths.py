@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -31,7 +30,9 @@ def read_paths(paths: Sequence[Path]) -> tuple[list[FileRecord], list[Problem]]:
                 if entry.suffix in MARKDOWN_SUFFIXES and entry.is_file() and not entry.is_symlink()
             )
             if not files:
-                raise InputError(f"The folder '{path}' holds no Markdown file. Name a folder that `arr memory export` wrote.")
+                raise InputError(
+                    f"The folder '{path}' holds no Markdown file. Name a folder that `arr memory export` wrote."
+                )
         elif path.is_file():
             files = [path]
         else:
@@ -59,14 +60,14 @@ def write_file(path: Path, text: str, *, replace: bool) -> None:
         raise InputError(f"'{path}' exists already. Name another file, or give --replace.")
     if not path.parent.is_dir():
         raise InputError(f"There is no folder '{path.parent}'. Make it first.")
-    handle, name = tempfile.mkstemp(prefix=".arr-", dir=path.parent)
+    beside = path.with_name(f".arr-{os.getpid()}-{path.name[-100:]}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+        with open(beside, "x", encoding="utf-8", newline="") as file:
             file.write(text)
-        os.replace(name, path)
+        beside.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(name)
+            beside.unlink()
         raise
 
 

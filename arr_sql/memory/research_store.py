@@ -278,7 +278,7 @@ def read_history(connection: Connection, scope: ScopeKey, memory_id: str) -> lis
             reason=row["reason"],
             at=row["at"] or row["updated_at"],
             event=row["event"] or "",
-            event_seq=row["event_seq"] or 0,
+            scope_seq=row["scope_seq"] or 0,
             retired_revision=row["retired_revision"],
         )
         for row in rows

@@ -5,13 +5,16 @@ result says what was left out: files by reason, credential lines by number, and 
 numbers are those of ``grep -n``. A line that bears a credential is counted and never returned.
 
 A needle matches by plain text after folding (width, ligatures, composition and case do not count), or byte for byte
-with ``exact=True``. No patterns: a literal search takes time in proportion to what it reads, whoever wrote the needle.
+with ``exact=True``: that takes time in proportion to what is read, whoever wrote the needle. Patterns go through
+:mod:`arr_sql.retrieval.line_pattern` (:func:`search_pattern`), on an engine that cannot backtrack.
 
 Held by ``tests/retrieval/test_line_search*.py``.
 """
 
 from __future__ import annotations
 
+import copy
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +26,7 @@ from arr_sql.core.decode import Undecodable, decode
 from arr_sql.core.redaction import has_secret, private_key_lines
 from arr_sql.core.rooted import FileInfo, Refused, Root
 from arr_sql.core.walk import LEFT_OUT_REASONS, Found, LeftOut, LeftOutReason, walk
+from arr_sql.retrieval.line_pattern import LinePattern
 from arr_sql.retrieval.line_text import clip, fold, original_index
 
 CLIP_WIDTH = 300
@@ -31,6 +35,8 @@ MAX_BYTES = 256 << 20
 MAX_FILE_BYTES = 8 << 20
 MAX_RESULTS = 200
 MAX_LISTED = 200  # rows of `left_out`; `skipped` counts all of them
+
+GRACE_SECONDS = 1.0  # how long a pattern that is inside one long line may go on after the deadline
 
 # A credential further than this from the hit cannot be in the part of a long line that is shown.
 _NEIGHBOURHOOD = 8_192
@@ -93,27 +99,100 @@ def search_lines(
         form = needle if exact else fold(needle)
         if form and "\n" not in form:
             wanted.setdefault(form, needle)
+    targets = [
+        Target(name, root, file=only[name]) if name in only else Target(name, root, folder=under) for name, root in roots
+    ]
     search = _Search(wanted, exact, max_results)
     if wanted:
-        for name, root in roots:
-            rows = _one_file(root, only[name], max_file_bytes) if name in only else walk(
-                root, under=under, ignore=ignore, max_files=max_files - search.result.scanned_files,
-                max_file_bytes=max_file_bytes, deadline=deadline,
-            )  # fmt: skip
-            search.root(name, root, rows, deadline, max_bytes, max_file_bytes)
-            if search.result.cut not in (None, "max_depth"):
-                break
-    search.result.skipped = dict(sorted(search.skipped.items()))
-    return search.result
+        search.run(targets, SearchLimits(max_files, max_bytes, max_results, max_file_bytes), deadline, ignore=ignore)
+    return search.end()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is searched of one root: all of it, a ``folder`` in it, or one ``file``."""
+
+    name: str
+    root: Root
+    folder: str = ""
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLimits:
+    """What bounds one search."""
+
+    max_files: int = MAX_FILES
+    max_bytes: int = MAX_BYTES
+    max_results: int = MAX_RESULTS
+    max_file_bytes: int = MAX_FILE_BYTES
+
+
+def search_targets(
+    targets: Sequence[Target], needle: str | LinePattern, *, deadline: float, limits: SearchLimits, exact: bool = False,
+    first_only: bool = False,
+) -> LineSearch:  # fmt: skip
+    """Search ``targets`` in order for one needle or pattern. ``first_only`` gives one line a file.
+
+    A pattern that is still inside one very long line a second after the deadline is left behind in a thread of its own,
+    and what was found until then is the answer.
+    """
+    if isinstance(needle, str):
+        form = needle if exact else fold(needle)
+        search = _Search({form: needle} if form and "\n" not in form else {}, exact, limits.max_results, first_only)
+        if form and "\n" not in form:
+            search.run(targets, limits, deadline)
+        return search.end()
+    search = _Search({}, True, limits.max_results, first_only, needle)
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            search.run(targets, limits, deadline)
+        except BaseException as error:  # noqa: BLE001  the thread that asked raises it
+            failed.append(error)
+
+    thread = threading.Thread(target=work, daemon=True, name="arr-pattern")
+    thread.start()
+    thread.join(max(0.0, deadline - time.monotonic()) + GRACE_SECONDS)
+    if not thread.is_alive():
+        if failed:
+            raise failed[0]
+        return search.end()
+    so_far = copy.copy(search.end())
+    so_far.hits, so_far.left_out, so_far.cut = list(so_far.hits), list(so_far.left_out), "deadline"
+    return so_far
 
 
 class _Search:
     """One search: what is wanted and what was found so far."""
 
-    def __init__(self, wanted: dict[str, str], exact: bool, max_results: int) -> None:
+    def __init__(
+        self, wanted: dict[str, str], exact: bool, max_results: int, first_only: bool = False,
+        pattern: LinePattern | None = None,
+    ) -> None:  # fmt: skip
         self._wanted, self._exact, self._max_results = wanted, exact, max_results
+        self._first_only, self._pattern = first_only, pattern
+        self._deadline = float("inf")
         self.result = LineSearch()
         self.skipped: Counter[str] = Counter()
+
+    def run(self, targets: Sequence[Target], limits: SearchLimits, deadline: float, *, ignore: bool = True) -> None:
+        """Search the targets in turn until the end or a limit."""
+        self._deadline = deadline
+        for target in targets:
+            rows = _one_file(target.root, target.file, limits.max_file_bytes) if target.file is not None else walk(
+                target.root, under=target.folder, ignore=ignore, max_files=limits.max_files - self.result.scanned_files,
+                max_file_bytes=limits.max_file_bytes, deadline=deadline,
+            )  # fmt: skip
+            self.root(target.name, target.root, rows, deadline, limits.max_bytes, limits.max_file_bytes)
+            if self.result.cut not in (None, "max_depth"):
+                return
+
+    def end(self) -> LineSearch:
+        """The result."""
+        self.result.skipped = dict(sorted(self.skipped.items()))
+        return self.result
 
     def root(
         self, name: str, root: Root, rows: Iterable[Found | LeftOut], deadline: float, max_bytes: int, file_limit: int
@@ -141,8 +220,8 @@ class _Search:
             decoded = decode(read.data)
             if isinstance(decoded, Undecodable):
                 self._leave_out(name, row.rel, decoded.code)
-            elif not self._text(name, row.rel, decoded.text):
-                result.cut = "max_results"
+            elif (cut := self._text(name, row.rel, decoded.text)) is not None:
+                result.cut = cut
                 return
 
     def _leave_out(self, name: str, rel: str, reason: str) -> None:
@@ -150,30 +229,47 @@ class _Search:
         if reason not in ("ignored", "vendored_or_tool_folder") and len(self.result.left_out) < MAX_LISTED:
             self.result.left_out.append((name, rel, reason))
 
-    def _text(self, name: str, rel: str, text: str) -> bool:
-        """Add the hits of one file. False when there are more than the results may hold."""
+    def _text(self, name: str, rel: str, text: str) -> str | None:
+        """Add the hits of one file; the limit that was met, or None."""
+        keys: frozenset[int] | None = None
+        for found in self._matches(text):
+            if found is None:
+                if time.monotonic() >= self._deadline:
+                    return "deadline"
+                continue
+            line_no, line, index, held = found
+            if keys is None:
+                keys = private_key_lines(text)
+            if line_no in keys or has_secret(_near(line, index)):
+                self.result.withheld += 1  # takes no room from the results
+                continue
+            if len(self.result.hits) >= self._max_results:
+                return "max_results"
+            shown, offset = clip(line, index, CLIP_WIDTH)
+            self.result.hits.append(
+                LineHit(name, rel, line_no, shown, len(line), len(shown) < len(line), held, index + 1, offset)
+            )
+            if self._first_only:
+                return None
+        return None
+
+    def _matches(self, text: str) -> Iterator[tuple[int, str, int, tuple[str, ...]] | None]:
+        """Number, text and first match of each line that matches, with the needles it holds; None: look at the clock."""
+        if self._pattern is not None:
+            for found in self._pattern.lines(text):
+                yield None if found is None else (*found, (self._pattern.pattern,))
+            return
         haystack = text if self._exact else fold(text)
         forms = [form for form in self._wanted if form in haystack]
         if not forms:
-            return True
-        keys = private_key_lines(text)
+            return
         same_offsets = haystack is text or text.isascii()
         lines = None if same_offsets else text.split("\n")
         for line_no, start, end, places in _matching_lines(haystack, forms):
             line = (text[start:end] if lines is None else lines[line_no - 1]).removesuffix("\r")
             first = min(places.values())
             index = first if same_offsets else original_index(line, first)
-            if line_no in keys or has_secret(_near(line, index)):
-                self.result.withheld += 1  # takes no room from the results
-                continue
-            if len(self.result.hits) >= self._max_results:
-                return False
-            shown, offset = clip(line, index, CLIP_WIDTH)
-            held = tuple(needle for form, needle in self._wanted.items() if form in places)
-            self.result.hits.append(
-                LineHit(name, rel, line_no, shown, len(line), len(shown) < len(line), held, index + 1, offset)
-            )
-        return True
+            yield line_no, line, index, tuple(needle for form, needle in self._wanted.items() if form in places)
 
 
 def _one_file(root: Root, rel: str, max_file_bytes: int) -> Iterator[Found | LeftOut]:

@@ -1,9 +1,11 @@
--- What has been erased in this scope under one of these ids (:ids is a JSON array)? Replay asks before it says row_erased.
-SELECT t.kind AS kind, t.subject_id AS subject_id, t.text_hash AS text_hash, f.receipt_id AS receipt_id, t.number AS number
-FROM scope AS s
-JOIN forget_subject AS t ON t.scope_id = s.id AND t.subject_id IN (SELECT j.value FROM json_each(:ids) AS j)
-  AND t.kind IN ('chunk', 'memory', 'retrieval', 'source_version', 'approval_package')
-JOIN forget_receipt AS f ON f.id = t.receipt
-WHERE s.team_id = :team_id AND s.project_id = :project_id AND s.repository = :repository
-  AND s.branch = :branch AND s.experiment_environment = :experiment_environment
-ORDER BY t.receipt, t.number;
+-- What did erasures take away since, of that which this scope held at a revision? One row is enough to say so.
+SELECT t.kind AS kind, t.subject_id AS subject_id, t.number AS number
+FROM forget_receipt AS f
+JOIN forget_subject AS t ON t.receipt = f.id
+WHERE f.scope_id = :scope_id AND f.revision > :revision AND t.after_hash IS NULL AND (
+  (t.kind = 'memory' AND t.revision <= :revision)
+  OR (t.kind = 'source_version' AND EXISTS (
+    SELECT 1 FROM audit_event AS e
+    WHERE e.subject_kind = 'source_version' AND e.subject_id = t.subject_id AND e.scope_id = t.scope_id
+      AND e.revision <= :revision AND e.subject_hash = t.before_hash)))
+LIMIT 1;

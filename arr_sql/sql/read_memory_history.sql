@@ -5,7 +5,7 @@ SELECT m.memory_id AS memory_id, m.kind AS kind, m.title AS title, m.content AS 
   m.evidence_chunk_ids AS evidence_chunk_ids, m.proposed_actions AS proposed_actions, m.metadata AS metadata,
   m.actor AS actor, m.reason AS reason, m.created_at AS created_at, m.updated_at AS updated_at,
   m.added_revision AS added_revision, m.retired_revision AS retired_revision,
-  e.at AS at, e.kind AS event, e.seq AS event_seq
+  e.at AS at, e.kind AS event, e.scope_seq AS scope_seq
 FROM scope AS s
 JOIN memory AS m ON m.scope_id = s.id
 LEFT JOIN audit_event AS e ON e.subject_kind = 'memory' AND e.subject_id = m.memory_id AND e.scope_id = m.scope_id

@@ -110,11 +110,23 @@ def test_every_example_runs(
     if name.startswith("approval"):
         monkeypatch.setenv("ARR_RECEIPT_TOKEN", _approvals(project, with_request=name != "approval request"))
         argv = [PAYLOAD_HASH if part == "HASH" else part for part in argv]
+    for command in BEFORE.get(name, ()):
+        assert arr(*shlex.split(command), cwd=project).code == 0
     if name == "demo":
         argv.append("--no-embed")  # with vectors: tests/promises/test_demo.py
     ran = arr(*argv[1:], cwd=project)
     assert argv[0] == "arr" and ran.code == 0, ran
 
+
+# What the small project must hold for an example.
+BEFORE = {
+    "memory resolve": ["memory conflict m-kept --reason r9"],
+    "memory renew": ["memory expire m-kept --reason over"],
+    "memory import": ["memory export memories.jsonl"],
+    "memory promote": ["memory add --title T --content C --branch main"],
+    "scope open": ["memory add --title T --content C --branch main"],
+    "scope merge-preview": ["memory add --title T --content C --branch try-lion"],
+}
 
 PAYLOAD = '{"plan":"fake","steps":["一",2]}'
 PAYLOAD_HASH = "c83d206cc7edb1296e249c602e092df96f3fe15f9f94def88b32f5c23c753184"
@@ -123,12 +135,35 @@ PAYLOAD_HASH = "c83d206cc7edb1296e249c602e092df96f3fe15f9f94def88b32f5c23c753184
 def _approvals(project: Path, *, with_request: bool) -> str:
     """A case, another person's pending package for it, and an approved one; the token of that."""
     (project / "plan.json").write_text(PAYLOAD, "utf-8")
-    added = arr("memory", "add", "--id", "case-r8", "--title", "R8", "--content", "Run r8.", "--kind", "research_case", cwd=project)
+    added = arr(
+        "memory",
+        "add",
+        "--id",
+        "case-r8",
+        "--title",
+        "R8",
+        "--content",
+        "Run r8.",
+        "--kind",
+        "research_case",
+        cwd=project,
+    )
     assert added.code == 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARR_ACTOR", "ana")
         for package in ("pkg-r8", "pkg-r9") if with_request else ():
-            asked = arr("approval", "request", "case-r8", "--risk", "low", "--payload", "plan.json", "--id", package, cwd=project)
+            asked = arr(
+                "approval",
+                "request",
+                "case-r8",
+                "--risk",
+                "low",
+                "--payload",
+                "plan.json",
+                "--id",
+                package,
+                cwd=project,
+            )
             assert asked.code == 0, asked
     if not with_request:
         return ""

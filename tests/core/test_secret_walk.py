@@ -83,7 +83,7 @@ def test_a_long_text_takes_little_time() -> None:
     started = time.process_time()
     for text in ("a" * 900_000, "a=" * 200_000, "token " * 100_000, '"a":"' * 100_000, "-" * 500_000):
         find_secret({"a": text}, "payload")
-    assert time.process_time() - started < 20
+    assert time.process_time() - started < 5
 
 
 # --- Plain JSON -------------------------------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ WHOLE_TABLE = {
     "read_approval_decisions": "audit verify reads every decision",
     "read_approval_packages": "audit verify reads every package",
     "read_audit_chain": "audit verify reads the whole chain",
+    "read_forget_receipts": "audit verify reads every receipt",
+    "read_forget_scans": "audit verify reads every scan",
     "read_foreign_index_version": "two rows a scope; asked once when a writer opens",
     "read_last_event": "LIMIT 1 from the end of the primary key",
     "read_live_chunks": "a rebuild and db check read every live text",
@@ -39,6 +41,8 @@ WHOLE_TABLE = {
 }
 WHOLE_INDEX = {
     "read_chunk_occurrences": "db check compares the whole index with its content",
+    "read_chunk_vocabulary": "a forgotten text's bytes are accounted for by every term that remains",
+    "read_memory_vocabulary": "a forgotten text's bytes are accounted for by every term that remains",
     "read_memory_occurrences": "db check compares the whole index with its content",
 }
 ONE_ROW = {
@@ -47,6 +51,7 @@ ONE_ROW = {
     "read_chunk_id_taken": "ids are unique among a scope's live chunks",
     "read_chunk_occurrences": "summed into a counter; the order of half a million rows would only cost",
     "read_embedding_model": "fingerprints are unique",
+    "read_last_forget_seq": "one aggregate",
     "read_last_retrieval_seq": "one aggregate",
     "read_last_scope_seq": "one aggregate",
     "read_memory": "ids are unique among a scope's live memories",
@@ -60,8 +65,8 @@ ONE_ROW = {
 }
 # The last column of an ordering: what is unique within what the statement selects.
 UNIQUE_ENDS = {
-    "chunk_id", "experiment_environment", "fingerprint", "id", "key", "memory_id", "name", "path_in_root", "rank",
-    "scope_seq", "seq", "value", "rowid",
+    "chunk_id", "experiment_environment", "fingerprint", "id", "key", "memory_id", "name", "number", "path_in_root", "rank",
+    "scope_seq", "seq", "term", "value", "rowid",
 }  # fmt: skip
 KEYWORDS = {
     "ALL", "AND", "AS", "ASC", "BEGIN", "BETWEEN", "BY", "CASE", "COLLATE", "CONFLICT", "CREATE", "CROSS", "DEFAULT",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +54,12 @@ class People:
         self._opened.append(database)
         return database
 
-    @property
+    @cached_property
     def ana(self) -> ResearchDatabase:
         """Who asks."""
         return self("ana")
 
-    @property
+    @cached_property
     def bo(self) -> ResearchDatabase:
         """Who decides."""
         return self("bo")
@@ -104,9 +105,6 @@ class People:
         """Close what was opened."""
         for database in self._opened:
             database.close()
-
-
-MakePeople = Callable[..., People]
 
 
 @pytest.fixture

@@ -196,10 +196,11 @@ ROWS: dict[str, tuple[str, set[str]]] = {
     "a chunk of an old version": (
         "UPDATE chunk SET content = 'x' WHERE retired_revision IS NOT NULL",
         {"text_changed"}),
-    "a chunk that is removed": ("DELETE FROM chunk WHERE id = (SELECT max(id) FROM chunk)", {"chunks_changed"}),
+    "a chunk that is removed": (
+        "DELETE FROM chunk WHERE id = (SELECT max(id) FROM chunk)", {"chunks_changed", "event_without_row", "row_without_event"}),
     "a chunk that is hidden": (
         "UPDATE chunk SET retired_revision = 900 WHERE retired_revision IS NULL",
-        {"chunks_changed"}),
+        {"chunks_changed", "visibility_changed"}),
     "a chunk that is added": (
         "INSERT INTO chunk SELECT 999, scope_id, source_id, 'cfff', ordinal + 1, heading, content, content_hash, embed_hash, kind, "
         "locator, start_line, end_line, n_heading_terms, n_terms, terms_hash, created_at, added_revision, retired_revision FROM chunk "

@@ -1,0 +1,190 @@
+"""Rows that are no version of anything, against the events that vouch for them: the second half of `arr audit verify`.
+
+Scopes and their counters, roots, sources, when chunks began and ended, vectors, models, what walks left out, and the
+places where one row repeats another. Reads only. A cache of the file system's words (``source_stat``) is vouched for by
+no event: its CHECK finds accidents, and what it says can only make `arr sync` read a file again or not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from arr_sql.core.connection import Connection
+from arr_sql.core.row_hashes import left_out_hash, model_hash, root_hash, vectors_hash
+from arr_sql.core.statements import load
+from arr_sql.index.vector_state import embedding_models
+from arr_sql.memory.damage import Damage
+
+Owned = tuple["int | None", Damage]
+
+OWN_KINDS = frozenset({"root", "left_out", "embedding_model"})
+"""Kinds of subjects whose hashes are compared here."""
+
+
+class Said:
+    """What the events say of these rows, gathered while the chain is read."""
+
+    def __init__(self) -> None:
+        self.opened: dict[int, tuple[int, str, dict[str, Any]]] = {}
+        self.revision: dict[int, int] = defaultdict(int)
+        self.hashes: dict[tuple[str, int | None, str], tuple[int, str]] = {}
+        self.source_added: dict[int, tuple[int, int | None, Any, str]] = {}
+        self.begins: dict[int, dict[int, tuple[int, str]]] = defaultdict(dict)
+        self.ends: dict[int, set[int]] = defaultdict(set)
+        self.vectors: dict[tuple[int | None, int, str], tuple[int, str]] = {}
+        self.vectors_retired: dict[int | None, list[tuple[int, str]]] = defaultdict(list)
+        self.last_forgotten: dict[int | None, int] = {}
+
+    def hear(self, event: Any) -> None:
+        """Take in one event of the chain."""
+        kind, scope, revision = event["kind"], event["scope_id"], event["revision"]
+        if scope is not None and revision is not None:
+            self.revision[scope] = max(self.revision[scope], revision)
+        if event["subject_kind"] in OWN_KINDS and event["subject_hash"]:
+            self.hashes[(event["subject_kind"], scope, event["subject_id"])] = (event["seq"], event["subject_hash"])
+        try:
+            details = json.loads(event["details"])
+        except (ValueError, RecursionError):
+            return  # the chain says so
+        if kind == "scope_opened" and scope is not None:
+            self.opened[scope] = (event["seq"], event["at"], details)
+        elif kind == "forgotten":
+            self.last_forgotten[scope] = event["seq"]
+        elif kind == "vectors_retired":
+            self.vectors_retired[scope].append((revision, event["subject_id"]))
+        elif event["subject_kind"] == "source_version":
+            source = details.get("source", 0)
+            if kind == "source_added":
+                self.source_added[source] = (event["seq"], scope, details.get("root"), event["at"])
+            if kind in ("source_added", "source_changed"):
+                self.begins[source][revision] = (event["seq"], event["at"])
+            if kind in ("source_changed", "source_removed"):
+                self.ends[source].add(revision)
+        for chunk_id, digest in (details.get("vector_hashes") or {}).items():
+            self.vectors[(scope, revision, chunk_id)] = (event["seq"], digest)
+
+    def was_forgotten(self, scope: int | None, seq: int) -> bool:
+        """Was something of the scope erased after an event? Then its row may be gone, or be another."""
+        return self.last_forgotten.get(scope, 0) > seq
+
+
+def row_damages(connection: Connection, said: Said) -> Iterator[Owned]:
+    """Each damage with the scope whose it is."""
+    yield from _scopes(connection, said)
+    yield from _hashed(connection, said)
+    yield from _sources(connection, said)
+    yield from _chunks(connection, said)
+    yield from _vectors(connection, said)
+    for row in connection.execute(load("read_foreign_evidence")).fetchall():
+        yield row["scope_id"], Damage("row_changed", None, f"evidence {row['rank']} of {row['retrieval_id']} is of another scope")
+    for row in connection.execute(load("read_wrong_stats")).fetchall():
+        yield row["scope_id"], Damage("cache_changed", None, f"source_stat of version {row['id']}; run `arr sync`")
+
+
+def _scopes(connection: Connection, said: Said) -> Iterator[Owned]:
+    for row in connection.execute(load("read_all_scopes")).fetchall():
+        seq, at, details = said.opened.pop(row["id"], (None, "", {}))
+        if seq is None:
+            yield row["id"], Damage("row_without_event", None, f"scope {row['id']}")
+            continue
+        parent = json.loads(row["parent"]) if row["parent"] is not None else None
+        found = (row["created_at"], parent, row["parent_revision"])
+        if found != (at, details.get("parent"), details.get("parent_revision")):
+            yield row["id"], Damage("row_changed", seq, f"scope {row['id']}")
+        if row["revision"] != said.revision[row["id"]]:
+            counted = f"scope {row['id']} counts {row['revision']} revisions, its events {said.revision[row['id']]}"
+            yield row["id"], Damage("counter_changed", None, counted)
+    for scope, (seq, _, _) in said.opened.items():
+        yield scope, Damage("event_without_row", seq, f"scope {scope}")
+
+
+def _hashed(connection: Connection, said: Said) -> Iterator[Owned]:
+    """Roots, models and lists of what was left out: one hash each."""
+    rows: list[tuple[tuple[str, int | None, str], str]] = [
+        (("root", row["scope_id"], str(row["id"])), root_hash(row)) for row in connection.execute(load("read_all_roots"))
+    ]
+    rows += [
+        (("embedding_model", None, row["fingerprint"]), model_hash(row)) for row in embedding_models(connection)
+    ]
+    lists = groupby(connection.execute(load("read_all_left_out")), lambda row: (row["scope_id"], row["root_id"]))
+    rows += [(("left_out", scope, str(root)), left_out_hash(list(mine))) for (scope, root), mine in lists]
+    hashes = dict(said.hashes)
+    for key, found in rows:
+        seq, expected = hashes.pop(key, (None, ""))
+        if seq is None:
+            yield key[1], Damage("row_without_event", None, f"{key[0]} {key[2]}")
+        elif found != expected and not (key[0] == "left_out" and said.was_forgotten(key[1], seq)):
+            yield key[1], Damage("row_changed", seq, f"{key[0]} {key[2]}")
+    empty = left_out_hash([])
+    for key, (seq, expected) in hashes.items():
+        if not (key[0] == "left_out" and expected == empty) and not said.was_forgotten(key[1], seq):
+            yield key[1], Damage("event_without_row", seq, f"{key[0]} {key[2]}")
+
+
+def _sources(connection: Connection, said: Said) -> Iterator[Owned]:
+    added = dict(said.source_added)
+    for row in connection.execute(load("read_all_sources")).fetchall():
+        seq, scope, root, at = added.pop(row["id"], (None, None, None, ""))
+        if seq is None:
+            yield row["scope_id"], Damage("row_without_event", None, f"source {row['id']}")
+        elif (row["scope_id"], row["root_id"], row["created_at"]) != (scope, root, at):
+            yield row["scope_id"], Damage("row_changed", seq, f"source {row['id']}")
+    for source, (seq, scope, _, _) in added.items():
+        if not said.was_forgotten(scope, seq):
+            yield scope, Damage("event_without_row", seq, f"source {source}")
+
+
+def _chunks(connection: Connection, said: Said) -> Iterator[Owned]:
+    """A chunk begins with a version of its source and ends with a later one, or with the source."""
+    for row in connection.execute(load("read_all_chunk_spans")):
+        seq, begun = said.begins[row["source_id"]].get(row["added_revision"], (None, None))
+        ended = row["retired_revision"]
+        if row["scope_id"] != row["source_scope_id"] or begun != row["created_at"]:
+            yield row["scope_id"], Damage("row_changed", seq, f"chunk {row['chunk_id']} does not begin with its source")
+        elif ended is not None and ended not in said.ends[row["source_id"]]:
+            yield row["scope_id"], Damage("visibility_changed", seq, f"chunk {row['chunk_id']} does not end with its source")
+
+
+def _vectors(connection: Connection, said: Said) -> Iterator[Owned]:
+    """Each vector against the hash in the event of its revision, and when it ended."""
+    expected = dict(said.vectors)
+    rows = connection.execute(load("read_all_vectors"))
+    for (scope, revision, chunk_id), group in groupby(
+        rows, lambda row: (row["scope_id"], row["added_revision"], row["chunk_id"])
+    ):
+        mine = list(group)
+        seq, digest = expected.pop((scope, revision, chunk_id or ""), (None, ""))
+        subject = f"vectors of chunk {chunk_id} at revision {revision}"
+        if seq is None:
+            yield scope, Damage("row_without_event", None, subject)
+        elif any(not _belongs(row) for row in mine) or vectors_hash(mine) != digest:
+            yield scope, Damage("row_changed", seq, subject)
+        elif any(row["retired_revision"] != _end(row, said.vectors_retired[scope]) for row in mine):
+            yield scope, Damage("visibility_changed", seq, subject)
+    for (scope, revision, chunk_id), (seq, _) in expected.items():
+        if not said.was_forgotten(scope, seq):
+            yield scope, Damage("event_without_row", seq, f"vectors of chunk {chunk_id} at revision {revision}")
+
+
+def _belongs(row: Any) -> bool:
+    """Is it the vector of a chunk of its scope that was visible when it was added, in its model's length?"""
+    if row["chunk_added"] is None or row["fingerprint"] is None:
+        return False
+    ended = row["chunk_retired"]
+    return (
+        row["scope_id"] == row["chunk_scope_id"] and row["embed_hash"] == row["chunk_embed_hash"]
+        and row["chunk_added"] <= row["added_revision"] and (ended is None or ended > row["added_revision"])
+        and len(row["vector"]) == 4 * row["dimension"]
+    )  # fmt: skip
+
+
+def _end(row: Any, retirements: Iterable[tuple[int, str]]) -> int | None:
+    """Where a vector must have ended: with its chunk, or when those of all other models were kept."""
+    ends = [at for at, model in retirements if at > row["added_revision"] and model != str(row["model"])]
+    if row["chunk_retired"] is not None:
+        ends.append(row["chunk_retired"])
+    return min(ends, default=None)

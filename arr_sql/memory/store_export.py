@@ -1,0 +1,186 @@
+"""The whole file as a tree of text, one line a row, and a file made from such a tree (docs/backup.md has the format).
+
+Every content table, every column, ids kept: answers, history, replay and the audit chain are the same afterwards. What is
+derived (the text index) is made anew. The tree is for reading, comparing and archiving: two exports of one file are equal
+to the byte, and a change of one row is a change of one line. Held by tests/memory/test_export.py.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from arr_sql.core.connection import (
+    Connection,
+    open_reader,
+    open_writer,
+    read_transaction,
+    store_errors,
+    write_transaction,
+)
+from arr_sql.core.migrations import agree_ledgers, all_migrations, migrate, require_current, triggers_off
+from arr_sql.core.statements import load
+from arr_sql.core.table_rows import insert_rows, table_names, table_rows
+from arr_sql.errors import InputError
+from arr_sql.index.text_index import create_text_index, has_text_index, rebuild_text_index
+from arr_sql.memory.store_copy import new_store, require_whole
+
+FORMAT, VERSION = "arr_sql export", 1
+MANIFEST = "manifest.json"
+Progress = Callable[[int, int], None]
+# What some programs take for the end of a line: escaped, so that a line is a row for everybody.
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+
+
+def export_tables(connection: Connection) -> list[str]:
+    """The tables that an export holds: all but the ledger that sqlite-utils keeps of migrations."""
+    return [name for name in table_names(connection) if not name.startswith("_sqlite")]
+
+
+def export_store(path: Path, folder: Path, progress: Progress = lambda done, total: None) -> dict[str, int]:
+    """Write the tree into a new or empty folder; rows by table. ``progress`` is called with tables done.
+
+    Raises InputError when the folder holds something.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"'{folder}' is not an empty folder. Nothing is overwritten: name another one.")
+    reader = open_reader(path)
+    try:
+        require_current(reader, path)
+        (folder / "tables").mkdir(parents=True, exist_ok=True)
+        listed: dict[str, dict[str, Any]] = {}
+        with store_errors(path), read_transaction(reader):
+            names = export_tables(reader)
+            for number, name in enumerate(names):
+                progress(number, len(names))
+                listed[name] = _write_table(reader, name, folder)
+            progress(len(names), len(names))
+    finally:
+        reader.close()
+    manifest = {
+        "format": FORMAT, "version": VERSION,
+        "migrations": {item.name: item.sha256 for item in all_migrations()}, "tables": listed,
+    }  # fmt: skip
+    # Last: a tree without it was not finished.
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n", "utf-8", newline="\n")
+    return {name: item["rows"] for name, item in listed.items()}
+
+
+def _write_table(reader: Connection, name: str, folder: Path) -> dict[str, Any]:
+    digest, rows = hashlib.sha256(), 0
+    with (folder / "tables" / f"{name}.jsonl").open("wb") as handle:
+        for row in table_rows(reader, name):
+            line = encode_row(row)
+            digest.update(line)
+            handle.write(line)
+            rows += 1
+    return {"rows": rows, "sha256": digest.hexdigest()}
+
+
+def encode_row(row: dict[str, Any]) -> bytes:
+    """One line: JSON with sorted keys, no spaces, letters as they are; BLOBs as ``{"base64": "..."}``."""
+    values = {
+        name: {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value for name, value in row.items()
+    }  # fmt: skip
+    return (
+        json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    )
+
+
+def decode_row(line: bytes) -> dict[str, Any]:
+    """The row of one line. Raises ValueError for anything else."""
+    values = json.loads(line)
+    if not isinstance(values, dict):
+        raise ValueError("not a row")
+    return {
+        name: base64.b64decode(value["base64"], validate=True) if isinstance(value, dict) else value
+        for name, value in values.items()
+    }  # fmt: skip
+
+
+def import_store(folder: Path, target: Path, progress: Progress = lambda done, total: None) -> dict[str, int]:
+    """Make a new database file from an exported tree, checked like a backup; rows by table.
+
+    Raises InputError when ``target`` exists, or when the tree is not one, was changed, or is of another schema;
+    StoreDamaged when what it holds does not pass the checks (its audit chain included).
+    """
+    manifest = _read_manifest(folder)
+    with new_store(target) as made:
+        writer = open_writer(made, create=True)
+        try:
+            migrate(writer, made)
+            if set(manifest["tables"]) != set(export_tables(writer)):
+                odd = sorted(set(manifest["tables"]) ^ set(export_tables(writer)))
+                raise InputError(f"'{folder}' has other tables than this program ({', '.join(odd)}). Export it again.")
+            with store_errors(made):
+                _fill(writer, made, folder, manifest["tables"], progress)
+        finally:
+            writer.close()
+        require_whole(made, folder)
+    return {name: item["rows"] for name, item in manifest["tables"].items()}
+
+
+def _fill(writer: Connection, path: Path, folder: Path, tables: dict[str, Any], progress: Progress) -> None:
+    writer.execute(
+        "PRAGMA foreign_keys=OFF"
+    )  # tables come by name, not in the order of their references: checked at the end
+    with write_transaction(writer, path):
+        writer.execute(load("remove_migration_records"))
+        # Triggers judge what may happen next; these rows have happened, in an order that the tables alone do not keep.
+        with triggers_off(writer):
+            for number, (name, item) in enumerate(sorted(tables.items())):
+                progress(number, len(tables))
+                insert_rows(writer, name, _read_table(folder / "tables" / f"{name}.jsonl", item["sha256"]))
+            progress(len(tables), len(tables))
+        agree_ledgers(writer)
+        if not has_text_index(writer):
+            create_text_index(writer)
+        rebuild_text_index(writer)
+
+
+def _read_table(path: Path, sha256: str) -> Iterator[dict[str, Any]]:
+    digest = hashlib.sha256()
+    with contextlib.ExitStack() as stack:
+        try:
+            handle = stack.enter_context(path.open("rb"))
+        except FileNotFoundError:
+            raise InputError(f"'{path}' is missing. Restore it, or export again.") from None
+        for number, line in enumerate(handle, 1):
+            digest.update(line)
+            try:
+                row = decode_row(line)
+            except (ValueError, KeyError, TypeError, binascii.Error):
+                raise InputError(
+                    f"{path}:{number} is not a row of an export. Restore the file, or export again."
+                ) from None
+            yield row
+    if digest.hexdigest() != sha256:
+        raise InputError(
+            f"'{path}' is not what the manifest says: it was changed after the export. Restore it, or export again."
+        )
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+        is_ours = manifest["format"] == FORMAT
+        migrations, version = dict(manifest["migrations"]), manifest["version"]
+        for item in manifest["tables"].values():
+            str(item["sha256"]), int(item["rows"])
+    except FileNotFoundError:
+        raise InputError(f"'{folder}' has no {MANIFEST}: it is no export, or one that was interrupted.") from None
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):
+        is_ours, migrations, version = False, {}, None
+    if not is_ours or version != VERSION:
+        raise InputError(f"'{folder / MANIFEST}' is not the manifest of an export of version {VERSION}. Export again.")
+    if migrations != {item.name: item.sha256 for item in all_migrations()}:
+        raise InputError(
+            f"'{folder}' was exported at another schema. Import it with the arr_sql that wrote it, then `arr db migrate`."
+        )
+    return dict(manifest)

@@ -1,0 +1,2 @@
+-- How many rows and terms does FTS5 note for the whole chunk index (varints: rows, then one a column)?
+SELECT d.block AS totals FROM chunk_fts_data AS d WHERE d.id = 1;

@@ -1,0 +1,2 @@
+-- How many terms does FTS5 note for each row of the memory index (one varint a column)?
+SELECT z.id AS id, z.sz AS sizes FROM memory_fts_docsize AS z ORDER BY z.id;
