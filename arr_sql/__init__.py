@@ -21,6 +21,9 @@ _HOMES = {
     "InputError": "arr_sql.errors",
     "StateError": "arr_sql.errors",
     "StoreError": "arr_sql.errors",
+    "ApprovalDecision": "arr_sql.core.approval_models",
+    "ApprovalPackage": "arr_sql.core.approval_models",
+    "VerificationRun": "arr_sql.core.approval_models",
     "EvidenceChunk": "arr_sql.core.research_models",
     "ResearchMemory": "arr_sql.core.research_models",
     "ScopeKey": "arr_sql.core.research_models",
@@ -33,6 +36,8 @@ _HOMES = {
     "ToolTrace": "arr_sql.core.router_models",
 }
 __all__ = [
+    "ApprovalDecision",
+    "ApprovalPackage",
     "ArrError",
     "Degradation",
     "EvidenceChunk",
@@ -48,11 +53,13 @@ __all__ = [
     "StoreError",
     "ToolCall",
     "ToolTrace",
+    "VerificationRun",
     "__version__",
     "connect",
 ]
 
 if TYPE_CHECKING:
+    from arr_sql.core.approval_models import ApprovalDecision, ApprovalPackage, VerificationRun
     from arr_sql.core.research_models import EvidenceChunk, ResearchMemory, ScopeKey
     from arr_sql.core.router_models import (
         Degradation,

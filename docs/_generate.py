@@ -290,6 +290,8 @@ def error_tree() -> str:
 def hashed_fields() -> str:
     """What the hash of each kind of row covers."""
     from arr_sql.core.row_hashes import VERSION_FIELDS
+    from arr_sql.memory.approvals import DECISION_FIELDS, PACKAGE_FIELDS
+    from arr_sql.memory.receipts import RECEIPT_FIELDS
     from arr_sql.memory.research_store import MEMORY_FIELDS
     from arr_sql.memory.retrieval_log import EVIDENCE_FIELDS, RECORD_FIELDS
 
@@ -303,6 +305,9 @@ def hashed_fields() -> str:
             f"| `memory` | `memory`, one row a version | an object with {names(MEMORY_FIELDS)} |",
             "| `retrieval` | `retrieval` and `retrieval_evidence` | an array of two: an object with "
             f"{names(RECORD_FIELDS)}; and an array with, for each item by rank, an object with {names(EVIDENCE_FIELDS)} |",
+            f"| `approval_package` | `approval_package` | an object with {names(PACKAGE_FIELDS)} |",
+            f"| `approval_decision` (id: the package's) | `approval_decision` | an object with {names(DECISION_FIELDS)} |",
+            f"| `verification_receipt` (id: the event key) | `verification_receipt` | an object with {names(RECEIPT_FIELDS)} |",
         )
     ) + "\n"  # fmt: skip
 
@@ -397,3 +402,39 @@ def readers() -> str:
             shown = f"{len(names)} suffixes and names, among them {known}"
         rows.append(f"| {reader.name} | {shown} | {_cell(how)} |")
     return "\n".join(rows) + "\n"
+
+
+# --- docs/memory.md ----------------------------------------------------------------------------------------------------
+
+# The command that takes a memory to a status.
+STATUS_COMMANDS = {
+    "candidate": "edit", "verified": "verify", "published": "publish", "deprecated": "deprecate", "conflict": "conflict",
+    "expired": "expire", "revoked": "revoke",
+}  # fmt: skip
+STEP_COMMANDS = {("expired", "published"): "renew", ("conflict", "published"): "resolve"}
+
+
+def transitions() -> str:
+    """Which status may follow which, and the command of each step."""
+    from arr_sql.memory.lifecycle import TRANSITIONS
+
+    rows = [f"| from | {' | '.join(TRANSITIONS)} |", f"|---|{'---|' * len(TRANSITIONS)}"]
+    for old, allowed in TRANSITIONS.items():
+        cells = [f"`{STEP_COMMANDS.get((old, new), STATUS_COMMANDS[new])}`" if new in allowed else "" for new in TRANSITIONS]
+        rows.append(f"| {old} | {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
+def promotion_conflicts() -> str:
+    """What a preview of a promotion can say of the other scope."""
+    from arr_sql.memory.promotion import CONFLICT_TEXT
+
+    rows = ["| code | what it means |", "|---|---|"]
+    return "\n".join([*rows, *(f"| `{code}` | {_cell(text)} |" for code, text in CONFLICT_TEXT.items())]) + "\n"
+
+
+def memory_fields() -> str:
+    """The fields of a memory in a file, in order."""
+    from arr_sql.memory.memory_files import FILE_FIELDS
+
+    return "The fields: " + ", ".join(f"`{name}`" for name in FILE_FIELDS) + ".\n"

@@ -8,9 +8,10 @@ import arr_sql
 def test_the_public_names_are_these() -> None:
     """A name is added or taken away on purpose, with this list."""
     assert sorted(arr_sql.__all__) == [
-        "ArrError", "Degradation", "EvidenceChunk", "InputError", "QueryPlan", "ReasonCode", "Rejection",
+        "ApprovalDecision", "ApprovalPackage", "ArrError", "Degradation", "EvidenceChunk", "InputError", "QueryPlan",
+        "ReasonCode", "Rejection",
         "ResearchDatabase", "ResearchMemory", "RouterResult", "ScopeKey", "StateError", "StoreError", "ToolCall",
-        "ToolTrace", "__version__", "connect",
+        "ToolTrace", "VerificationRun", "__version__", "connect",
     ]  # fmt: skip
 
 

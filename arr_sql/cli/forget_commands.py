@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -100,11 +101,7 @@ def _print_listing(listing: dict[str, Any], as_json: bool) -> None:
     if not listing["counts"]:
         echo("Nothing of this name is held in this scope.")
         return
-    echo(
-        "Goes for good: "
-        + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in listing["counts"].items())
-        + "."
-    )
+    echo("Goes for good: " + ", ".join(_counted(name, count) for name, count in listing["counts"].items()) + ".")
     lines = [f"memory {item['memory_id']} ({item['status']}): {item['title']}" for item in listing["memories"]]
     lines += [f"source {item['source_ref']}{'' if item['live'] else ' (removed)'}" for item in listing["sources"]]
     lines += [f"approval package {name}" for name in listing["approval_packages"]]
@@ -115,6 +112,13 @@ def _print_listing(listing: dict[str, Any], as_json: bool) -> None:
         echo(f"  - {visible(line)}")
     if len(lines) > SHOWN:
         echo(f"  ... and {len(lines) - SHOWN} more (--json lists all)")
+
+
+def _counted(name: str, count: int) -> str:
+    """``2 source versions``, ``1 source version``."""
+    if count == 1:
+        name = "memory" if name == "memories" else re.sub(r"s(_|$)", r"\1", name, count=1)
+    return f"{count} {name.replace('_', ' ')}"
 
 
 def _print_report(report: Any) -> None:

@@ -83,18 +83,26 @@ def _as_name(text: str) -> str:
 
 
 @click.command()
+@click.option("--sources", "by_source", is_flag=True, help="Go source by source, and name all that was left out.")
+@click.option("--check", is_flag=True, help="With --sources: read each file and say whether it has changed.")
 @project_options
 @json_option
-def status(where: Where, as_json: bool) -> None:
+def status(by_source: bool, check: bool, where: Where, as_json: bool) -> None:
     """Show what this scope holds and how each channel stands.
 
     \b
     Example:
       arr status --json
+      arr status --sources --check
     """
+    if check and not by_source:
+        raise click.UsageError("--check goes with --sources.")
     project = where.find()
     with where.open() as database:
         state = database.status()
+        listed = database.source_list(check_files=check) if by_source else None
+    if listed is not None:
+        state = {**state, "source_list": listed["sources"], "left_out_list": listed["left_out"]}
     if as_json:
         print_json({**state, "notes": list(project.notes)})
         return
@@ -126,6 +134,10 @@ def status(where: Where, as_json: bool) -> None:
         )
         place = f"{root['path']}{'/' + root['file'] if root['file'] else ''}"
         echo(f"  root  {visible(place)}  ({state_text})")
+    if listed is not None:
+        from arr_sql.cli._sources import print_sources
+
+        print_sources(listed)
     for text in project.notes:
         note(f"Note: {text}")
     if not state["roots"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -80,7 +81,7 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
         line.append(visible(item.source_ref), style="bold cyan")
         line.append(f"  {visible(item.locator)}", style="cyan")
         style = {"fresh": "green", "changed": "yellow", "missing": "red"}.get(item.freshness, "dim")
-        line.append(f"  {item.freshness}", style=style)
+        line.append(f"  {freshness_words(item.freshness, item.metadata.get('certificate', {}))}", style=style)
         out.print(line)
         found_by = " ".join(dict.fromkeys(f"{rank.channel}#{rank.rank}" for rank in item.channels))
         scores = "" if item.rerank_score is None else f"score {item.rerank_score:.3f}"
@@ -117,6 +118,25 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
             style="dim",
         )
     )
+
+
+def freshness_words(state: str, certificate: Mapping[str, Any]) -> str:
+    """The state of a file and, where it changed, what a person has to look at."""
+    spans = {name: _lines(*certificate[name]) for name in ("stands_at", "changed_lines", "indexed_lines") if name in certificate}
+    if state != "changed" or not spans:
+        return state
+    if "stands_at" in spans:
+        return f"changed elsewhere, this text still stands at {spans['stands_at']}"
+    if "changed_lines" not in spans:
+        return f"changed (its lines {spans['indexed_lines']} are gone)"
+    first, last = certificate["changed_lines"]
+    if "indexed_lines" not in spans:
+        return f"changed (line{'s' * (first != last)} {spans['changed_lines']} came in)"
+    return f"changed (line{' ' if first == last else 's '}{spans['changed_lines']} differ{'s' * (first == last)})"
+
+
+def _lines(first: int, last: int) -> str:
+    return f"{first}" if first == last else f"{first}-{last}"
 
 
 @click.command()

@@ -78,6 +78,30 @@ class ChannelRank(Value):
     contribution: FiniteFloat = 0.0
 
 
+class FreshnessCertificate(Value):
+    """What was found when the file of a piece of evidence was read again, as it is in ``metadata["certificate"]``.
+
+    Hashes are SHA-256 of the file's bytes. Spans are first and last line, counted from 1: ``stands_at`` is where the
+    evidence's whole text stands in the file now; else ``changed_lines`` of the file now stand in the place of
+    ``indexed_lines`` of the file as it was indexed (the first is absent where lines only went away, the second where
+    lines only came in). ``reason`` says why there is no span or no verdict: ``extracted`` (the text of a PDF, notebook or
+    page has lines of its own), ``not_text``, ``other_branch``, ``root_missing``, ``not_trusted``, ``no_file``,
+    ``not_checked``, or why the file was not opened. No time and no text: the same files give the same bytes.
+    """
+
+    state: Freshness
+    reason: str = ""
+    stored_hash: str | None = None
+    current_hash: str | None = None
+    stands_at: tuple[int, int] | None = None
+    changed_lines: tuple[int, int] | None = None
+    indexed_lines: tuple[int, int] | None = None
+
+    def as_metadata(self) -> dict[str, Any]:
+        """What is known, as plain values."""
+        return {name: value for name, value in self.model_dump(mode="json").items() if value not in (None, "")}
+
+
 class EvidenceChunk(Value):
     """One piece of evidence with everything needed to check where it came from and why it ranks here."""
 

@@ -30,7 +30,9 @@ _PAIRS = (
     re.compile(r"(?<![\w.$-])([\w.$-]{1,200})[\"']?\s{0,4}(?:=|:=|=>)\s{0,4}[\"'`]?([^\s\"'`,;&)}\]]{1,400})"),
     re.compile(r"(?<![\w.$-])([\w.$-]{1,200})\\?[\"']\s{0,4}:\s{0,4}\\?[\"']([^\"'\\]{1,400})"),  # JSON inside a text
 )
-_NO_VALUE = re.compile(r"(?i)none|null|nil|true|false|yes|no|on|off|unset|empty|\[?redacted\]?|\[withheld.*|\*+|\$.*|<.*")
+_NO_VALUE = re.compile(
+    r"(?i)none|null|nil|true|false|yes|no|on|off|unset|empty|\[?redacted\]?|\[withheld.*|\*+|\$.*|<.*"
+)
 _COUNT = re.compile(r"[0-9._]+[kmb]?", re.IGNORECASE)
 
 

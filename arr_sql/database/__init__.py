@@ -1,7 +1,8 @@
 """The one place where the parts are joined: :class:`ResearchDatabase`, one file seen from one scope.
 
 A request falls through the floors once and rises once. Every method acts in ``self.scope`` and nowhere else. Each group
-of methods is a module of its own: ``base`` (connections), ``sources``, ``lines``, ``retrieval``, ``replay``, ``memories``,
+of methods is a module of its own: ``base`` (connections), ``sources``, ``source_list``,
+``lines``, ``retrieval``, ``replay``, ``memories``,
 ``memory_moves`` (files, promotion), ``approvals``, ``forgetting``, ``copies``, ``operator``, ``audit``.
 """
 
@@ -19,6 +20,7 @@ from arr_sql.database.lines import LineMethods
 from arr_sql.database.memories import MemoryMethods
 from arr_sql.database.memory_moves import MemoryMoveMethods
 from arr_sql.database.replay import ReplayMethods
+from arr_sql.database.source_list import SourceListMethods
 
 __all__ = ["DEFAULT_MAX_FILE_BYTES", "ResearchDatabase", "connect"]
 
@@ -31,5 +33,5 @@ def connect(folder: str | Path = ".", *, environment: str | None = None, branch:
     return ResearchDatabase.of_project(find_project(Path(folder), environment=environment, branch=branch))
 
 
-class ResearchDatabase(ReplayMethods, MemoryMethods, MemoryMoveMethods, ApprovalMethods, ForgettingMethods, CopyMethods, LineMethods, AuditMethods):
+class ResearchDatabase(ReplayMethods, MemoryMethods, MemoryMoveMethods, ApprovalMethods, ForgettingMethods, CopyMethods, LineMethods, SourceListMethods, AuditMethods):
     """One database file seen from one scope. Use as a context manager, or call :meth:`close`."""

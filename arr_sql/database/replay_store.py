@@ -115,7 +115,8 @@ class ReplayStore:
         writer.executemany(load("add_replayed_version"), self._noted("version", versions))
         self._sources = {row["id"]: (row["source_id"], row["size"]) for row in versions}
         self._files = {row["id"]: (row["root_id"], row["path_in_root"], row["content_hash"]) for row in versions}
-        writer.executemany(load("add_replayed_chunk"), self._noted("chunk", self._analysed("chunk", store, load("read_replayed_chunks"), span)))
+        chunks = self._analysed("chunk", store, load("read_replayed_chunks"), span)
+        writer.executemany(load("add_replayed_chunk"), self._noted("chunk", chunks))
         writer.executemany(load("add_replayed_model"), [dict(row) for row in embedding_models(store)])
         vectors = (dict(row) for row in store.execute(load("read_replayed_embeddings"), span))
         writer.executemany(load("add_replayed_embedding"), self._noted("embedding", vectors))

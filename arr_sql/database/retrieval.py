@@ -75,7 +75,7 @@ class RetrievalMethods(DatabaseBase):
             scope_row = read_scope(self._reader("main"), self.scope)
             outcome = run(
                 query, self.scope, parsed, catalog, policy=policy, limits=limits, stale=self._stale(),
-                freshness=freshness.check, on_timeout=self._interrupt,
+                certify=freshness.certify, on_timeout=self._interrupt,
             )  # fmt: skip
         record = RetrievalRecord(
             query=query, plan=parsed, plan_origin="rules" if plan is None else "caller", limits=asdict(limits),

@@ -65,8 +65,9 @@ def index_problems(connection: Connection, table: Table) -> list[str]:
     noted = {row["id"]: tuple(varints(row["sizes"])) for row in connection.execute(sizes)}
     differing |= {key for key in lengths.keys() | noted.keys() if lengths.get(key) != noted.get(key)}
     problems += [f"{table} {key}: the index and the content differ; {REPAIR}" for key in sorted(differing)]
-    problems += _lookup_problems(connection, table, lookups, by_term)
-    problems += _own_problems(connection, table, totals, config, lengths.values())
+    if not differing:  # else these only say it again
+        problems += _lookup_problems(connection, table, lookups, by_term)
+        problems += _own_problems(connection, table, totals, config, lengths.values())
     return problems
 
 

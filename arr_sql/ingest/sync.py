@@ -8,7 +8,11 @@ A file whose size and time are unchanged is not read; one that can't be read jus
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as StillRunning
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +32,7 @@ from arr_sql.errors import PathRefused
 from arr_sql.index.text_index import IndexDrift, note_current, rebuild_text_index
 from arr_sql.ingest.prepare import NotTaken, Prepared, prepare
 from arr_sql.ingest.readers import is_worth_retrying, reader_for
+from arr_sql.ingest.reading_pool import ReadingPool, worker_count
 from arr_sql.ingest.roots import RootRow, is_other_branch
 from arr_sql.ingest.source_store import Writing, add_file, change_file, note_stat, remove_file, rename_file
 from arr_sql.ingest.sync_state import SyncJob, SyncSummary
@@ -37,6 +42,9 @@ from arr_sql.memory.scope_store import advance, read_scope
 BATCH_FILES = 100
 BATCH_BYTES = 2 << 20
 BATCH_SECONDS = 2.0
+AHEAD_FILES = 256
+AHEAD_BYTES = 8 << 20
+"""How far other processes read ahead of the writing: this bounds the memory of a sync, whatever the folder's size."""
 RACY_NS = 2_000_000_000
 """The coarsest clock of a file system (FAT): within it a file can change twice and keep its time."""
 OWN_FILES = frozenset({CONFIG_NAME, ".arrignore"})
@@ -46,6 +54,27 @@ TRANSIENT = frozenset({"changed_while_reading", "permission_denied", "unreadable
 
 Progress = Callable[[str, int, int], None]
 """Called with a phase (``walk``, ``read``), how many are done and how many there are (0 while unknown)."""
+
+
+Change = tuple[Callable[[Writing], None], int]
+"""How to write one file's change, and how many bytes of the file it stands for."""
+
+
+@dataclass
+class _Content:
+    """A file whose content is new, as it was read; ``future`` is its preparation where another process has it."""
+
+    rel: str
+    read: FileRead
+    read_at: int
+    known: Any
+    data_hash: str
+    git_state: str | None
+    future: Future[Prepared | NotTaken] | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.read.data)
 
 
 class Syncer:
@@ -140,10 +169,10 @@ class Syncer:
     def _take(self, opened: Root, job: SyncJob, found: list[Found]) -> None:
         batch: list[Callable[[Writing], None]] = []
         size, started = 0, time.monotonic()
-        for done, item in enumerate(found):
-            for write, weight in self._changes(opened, job, item):
-                batch.append(write)
-                size += weight
+        for done, change in enumerate(self._in_order(opened, job, found)):
+            if change is not None:
+                batch.append(change[0])
+                size += change[1]
             if batch and (
                 len(batch) >= BATCH_FILES or size >= BATCH_BYTES or time.monotonic() - started > BATCH_SECONDS
             ):
@@ -153,28 +182,57 @@ class Syncer:
         batch += [self._removal(row) for row in job.gone.values()]
         self._write(job, batch)
 
-    def _changes(self, opened: Root, job: SyncJob, item: Found) -> Iterator[tuple[Callable[[Writing], None], int]]:
-        """What has to be written for one file: nothing when it is unchanged, and at most one thing."""
+    def _in_order(self, opened: Root, job: SyncJob, found: list[Found]) -> Iterator[Change | None]:
+        """The change of each file in turn, a bounded number of them being prepared ahead by other processes."""
+        new = [item for item in found if self._is_likely_read(job, item)]
+        workers = worker_count(len(new), sum(item.size for item in new))
+        if not workers:
+            for item in found:
+                yield self._conclude(job, self._look(opened, job, item, None), None)
+            return
+        ahead: deque[tuple[_Content | None, Future[Prepared | NotTaken] | None]] = deque()
+        size = 0
+        with ReadingPool(workers, self._passwords) as pool:
+            for item in found:
+                content = self._look(opened, job, item, pool)
+                ahead.append((content, content.future if content is not None else None))
+                size += content.size if content is not None else 0
+                while ahead and (size > AHEAD_BYTES or len(ahead) > AHEAD_FILES or _is_ready(ahead[0][1])):
+                    first, future = ahead.popleft()
+                    size -= first.size if first is not None else 0
+                    yield self._conclude(job, first, future)
+            for first, future in ahead:
+                yield self._conclude(job, first, future)
+
+    @staticmethod
+    def _is_likely_read(job: SyncJob, item: Found) -> bool:
+        known, before = job.known.get(item.rel), job.left_before.get(item.rel)
+        same = known is not None and (known["size"], known["mtime_ns"]) == (item.size, item.mtime_ns)
+        left = before is not None and before[1:] == (item.size, item.mtime_ns)
+        return not same and not left and reader_for(item.rel) is not None
+
+    def _look(self, opened: Root, job: SyncJob, item: Found, pool: ReadingPool | None) -> _Content | None:
+        """The file's new content where it has any, its preparation begun in ``pool``; None when there is nothing to do."""
         known = job.known.get(item.rel)
         same_stat = known is not None and (known["size"], known["mtime_ns"]) == (item.size, item.mtime_ns)
         if same_stat and _is_settled(known) and not _reader_changed(known):
             self.summary.unchanged += 1
-            return
+            return None
         before = job.left_before.get(item.rel)
         is_left_before = known is None and before is not None and before[1:] == (item.size, item.mtime_ns)
         if is_left_before and before is not None and not self._is_worth_reading(item.rel, before[0]):
             self._leave_out(job, item.rel, before[0], item.size, item.mtime_ns)
-            return
+            return None
         if known is None and reader_for(item.rel) is None:
             self._leave_out(job, item.rel, "unknown_format", item.size, item.mtime_ns)
-            return
+            return None
         read_at = time.time_ns()
         read = opened.read_file(item.rel, self._max_file_bytes)
         if isinstance(read, Refused):
             self._leave_out(job, item.rel, read.code)
             if known is not None and read.code not in TRANSIENT:
                 job.gone[item.rel] = known
-            return
+            return None
         self.summary.bytes_read += len(read.data)
         data_hash = sha256_bytes(read.data)
         if known is not None and known["content_hash"] == data_hash and not _reader_changed(known):
@@ -183,8 +241,11 @@ class Syncer:
             else:
                 self.summary.touched.append(known["source_ref"])
             job.stats.append((known["source_id"], read.size, read.mtime_ns, read_at))
-            return
-        yield from self._content_change(job, item, read, known, data_hash)
+            return None
+        content = _Content(item.rel, read, read_at, known, data_hash, _git_state(job, item.rel, read.data))
+        if pool is not None and (known is not None or data_hash not in job.known_hashes):  # else it may be a rename
+            content.future = pool.submit(item.rel, read.data, read.mtime_ns)
+        return content
 
     def _is_worth_reading(self, rel: str, reason: str) -> bool:
         """A file that was left out and has not changed since: could reading it give something else now?"""
@@ -192,38 +253,43 @@ class Syncer:
             return reader_for(rel) is not None
         return reason in TRANSIENT or is_worth_retrying(reason, has_passwords=bool(self._passwords))
 
-    def _content_change(
-        self, job: SyncJob, item: Found, read: FileRead, known: Any, data_hash: str
-    ) -> Iterator[tuple[Callable[[Writing], None], int]]:
-        state = _git_state(job, item.rel, read.data)
-        source_ref = job.root.source_ref(item.rel)
-        if known is None and (renamed := _renamed_from(job, data_hash, item.rel)) is not None:
+    def _conclude(
+        self, job: SyncJob, content: _Content | None, future: Future[Prepared | NotTaken] | None
+    ) -> Change | None:
+        """What has to be written for new content. In the order of the files: what is gone decides what is a rename."""
+        if content is None:
+            return None
+        known, read, rel = content.known, content.read, content.rel
+        source_ref = job.root.source_ref(rel)
+        if known is None and (renamed := _renamed_from(job, content.data_hash, rel)) is not None:
             self.summary.renamed.append((renamed["source_ref"], source_ref))
 
             def rename(w: Writing) -> None:
-                rename_file(w, renamed["id"], source_ref, item.rel, state)
-                note_stat(w.connection, renamed["source_id"], read.size, read.mtime_ns, time.time_ns())
+                rename_file(w, renamed["id"], source_ref, rel, content.git_state)
+                note_stat(w.connection, renamed["source_id"], read.size, read.mtime_ns, content.read_at)
 
-            yield rename, 0
-            return
-        prepared = prepare(item.rel, read.data, read.mtime_ns, passwords=self._passwords)
+            return rename, 0
+        prepared = (
+            prepare(rel, read.data, read.mtime_ns, passwords=self._passwords) if future is None else _waited_for(future)
+        )
         if isinstance(prepared, NotTaken):
-            self._leave_out(job, item.rel, prepared.reason, read.size, read.mtime_ns)
+            self._leave_out(job, rel, prepared.reason, read.size, read.mtime_ns)
             if known is not None:
-                job.gone[item.rel] = known
-            return
+                job.gone[rel] = known
+            return None
+        prepared = replace(prepared, read_at_ns=content.read_at)
         (self.summary.added if known is None else self.summary.changed).append(source_ref)
         self._note(source_ref, prepared)
 
         def write(w: Writing) -> None:
             if known is None:
-                counts = add_file(w, job.root.id, source_ref, prepared, state)
+                counts = add_file(w, job.root.id, source_ref, prepared, content.git_state)
             else:
-                counts = change_file(w, known["id"], known["source_id"], source_ref, prepared, state)
+                counts = change_file(w, known["id"], known["source_id"], source_ref, prepared, content.git_state)
             self.summary.chunks_added += counts.added
             self.summary.chunks_retired += counts.retired
 
-        yield write, len(read.data)
+        return write, content.size
 
     def _removal(self, row: Any) -> Callable[[Writing], None]:
         self.summary.removed.append(row["source_ref"])
@@ -299,6 +365,21 @@ class Syncer:
         self.summary.lines_withheld += prepared.lines_withheld
         if prepared.warnings:
             self.summary.warnings[source_ref] = prepared.warnings
+
+
+def _is_ready(future: Future[Prepared | NotTaken] | None) -> bool:
+    """Is there nothing to wait for?"""
+    return future is None or future.done()
+
+
+def _waited_for(future: Future[Prepared | NotTaken]) -> Prepared | NotTaken:
+    """The result; Ctrl-C is noticed while waiting, on Windows too."""
+    while True:
+        try:
+            return future.result(timeout=0.5)
+        except StillRunning:
+            if future.done():
+                raise
 
 
 def _is_text(rel: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from arr_sql.core.git_identity import GitIdentity
@@ -45,3 +46,8 @@ class SyncJob:
     gone: dict[str, Any] = field(default_factory=dict)
     stats: list[tuple[int, int, int, int]] = field(default_factory=list)
     is_complete: bool = True
+
+    @cached_property
+    def known_hashes(self) -> frozenset[str]:
+        """Content hashes of what was known: a new file with one of them may be a file under another name."""
+        return frozenset(row["content_hash"] for row in self.known.values())

@@ -138,7 +138,7 @@ def _is_true(row: Any) -> bool:
         return False  # its scope row is gone
     try:
         is_canonical = canonical_json(json.loads(row["details"])) == row["details"]
-        return is_canonical and event_hash(row["prev_hash"], row, scope) == row["hash"]
+        return is_canonical and bool(event_hash(row["prev_hash"], row, scope) == row["hash"])
     except (ValueError, RecursionError):
         return False
 

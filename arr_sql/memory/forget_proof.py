@@ -16,7 +16,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from arr_sql.core.byte_scan import SHORTEST, WINDOW, Probes, database_files, find_anywhere, find_short, scan_files
+from arr_sql.core.byte_scan import (
+    SHORTEST,
+    WINDOW,
+    Probes,
+    database_files,
+    find_anywhere,
+    find_short,
+    forms,
+    scan_files,
+)
 from arr_sql.core.canonical import sha256_text
 from arr_sql.core.connection import Connection, compact, write_transaction
 from arr_sql.core.statements import load
@@ -124,7 +133,7 @@ class _Account:
             return
         windows = {probe for probe in found if len(probe) == WINDOW}
         others = found - windows
-        encoded = (text.strip().encode("utf-8", "surrogatepass") for text in texts)
+        encoded = {form for text in texts for form in forms(text.strip())}
         whole = [data for data in encoded if len(data) >= SHORTEST and (data in found or find_anywhere(data, windows))]
         for table, owner, data in _values(connection):
             if len(data) < SHORTEST:

@@ -79,10 +79,13 @@ def row_damages(connection: Connection, said: Said) -> Iterator[Owned]:
     yield from _sources(connection, said)
     yield from _chunks(connection, said)
     yield from _vectors(connection, said)
+    for row in connection.execute(load("read_row_counts")).fetchall() if not said.last_forgotten else ():
+        if row["rows"] != row["highest"]:  # nothing but an erasure takes a row away
+            yield None, Damage("ids_changed", None, f"{row['name']}: {row['rows']} rows, but the highest id is {row['highest']}")
     for row in connection.execute(load("read_foreign_evidence")).fetchall():
         yield row["scope_id"], Damage("row_changed", None, f"evidence {row['rank']} of {row['retrieval_id']} is of another scope")
     for row in connection.execute(load("read_wrong_stats")).fetchall():
-        yield row["scope_id"], Damage("cache_changed", None, f"source_stat of version {row['id']}; run `arr sync`")
+        yield row["scope_id"], Damage("cache_changed", None, f"source_stat of source {row['id']}; run `arr sync`")
 
 
 def _scopes(connection: Connection, said: Said) -> Iterator[Owned]:
@@ -175,7 +178,7 @@ def _belongs(row: Any) -> bool:
     if row["chunk_added"] is None or row["fingerprint"] is None:
         return False
     ended = row["chunk_retired"]
-    return (
+    return bool(
         row["scope_id"] == row["chunk_scope_id"] and row["embed_hash"] == row["chunk_embed_hash"]
         and row["chunk_added"] <= row["added_revision"] and (ended is None or ended > row["added_revision"])
         and len(row["vector"]) == 4 * row["dimension"]

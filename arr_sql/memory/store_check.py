@@ -52,13 +52,14 @@ def check_store(path: Path) -> CheckReport:
             findings = [
                 _finding(name, check, connection)
                 for name, check in (
-                    ("sqlite integrity", _integrity), ("foreign keys", _foreign_keys), ("schema", _schema),
+                    ("foreign keys", _foreign_keys), ("schema", _schema),
                     ("index = content", _index_equals_content), ("audit chain", _audit),
                 )
             ]  # fmt: skip
             connection.execute("ROLLBACK")
     finally:
         connection.close()
+    findings.insert(0, _finding("sqlite integrity", lambda _: _integrity(path), None))
     findings.insert(3, _finding("fts5 integrity", lambda _: _fts5(path), None))
     return CheckReport(tuple(findings))
 
@@ -66,13 +67,21 @@ def check_store(path: Path) -> CheckReport:
 def _finding(name: str, check: Callable[[Connection], list[str]], connection: Connection | None) -> Finding:
     try:
         problems = check(connection)  # type: ignore[arg-type]
-    except sqlite3.DatabaseError as error:  # a damaged page can surface in any statement
+    except (sqlite3.DatabaseError, StoreError) as error:  # a damaged page can surface in any statement
         problems = [str(error)]
     return Finding(name, not problems, tuple(problems[:MAX_NAMED]))
 
 
-def _integrity(connection: Connection) -> list[str]:
-    return [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+def _integrity(path: Path) -> list[str]:
+    """SQLite's own check. On a connection opened read-only it leaves the CHECKs out (SQLite 3.53), so a writer asks it."""
+    try:
+        connection = open_writer(path)
+    except StoreReadOnly:
+        connection = open_reader(path)
+    try:
+        return [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+    finally:
+        connection.close()
 
 
 def _foreign_keys(connection: Connection) -> list[str]:

@@ -88,9 +88,8 @@ def encode_row(row: dict[str, Any]) -> bytes:
     values = {
         name: {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value for name, value in row.items()
     }  # fmt: skip
-    return (
-        json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode() + b"\n"
-    )
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.translate(_LINE_ENDS).encode() + b"\n"
 
 
 def decode_row(line: bytes) -> dict[str, Any]:

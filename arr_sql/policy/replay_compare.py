@@ -122,9 +122,10 @@ def cause_of(facts: Facts) -> Cause | None:
         return "row_revised"
     if facts.only_grep and facts.files_changed:
         return "file_changed"
+    if facts.model_missing:
+        return "model_missing"
     named: tuple[tuple[bool, Cause], ...] = (
         (facts.rows_erased, "row_erased"), (facts.rows_revised, "row_revised"), (facts.index_version, "index_version"),
         (facts.analyser_version, "analyser_version"), (facts.policy_changed, "policy_changed"),
-        (facts.model_missing, "model_missing"),
     )  # fmt: skip
     return next((cause for holds, cause in named if holds), None)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from arr_sql.core.canonical import canonical_json, sha256_text
-from arr_sql.core.research_models import EvidenceChunk, Freshness, ScopeKey
+from arr_sql.core.research_models import EvidenceChunk, FreshnessCertificate, ScopeKey
 from arr_sql.core.router_models import (
     ChannelState,
     Degradation,
@@ -32,6 +32,7 @@ from arr_sql.retrieval.rule_reranker import Reranked, rerank
 
 DEPTH = 100
 """How many hits each channel is asked for; fusion and rerank choose from them."""
+UNVERIFIABLE = FreshnessCertificate(state="unverifiable", reason="not_checked")
 CHANNEL_STATES = frozenset(get_args(ChannelState))
 
 
@@ -107,7 +108,7 @@ class _Call:
 def run(
     query: str, scope: ScopeKey, plan: QueryPlan, catalog: Catalog, *,
     policy: Policy, limits: Limits, stale: frozenset[str] = frozenset(),
-    freshness: Callable[[Hit], Freshness] = lambda hit: "unverifiable",
+    certify: Callable[[Hit], FreshnessCertificate] = lambda hit: UNVERIFIABLE,
     on_timeout: Callable[[str], None] = lambda name: None,
 ) -> RunOutcome:  # fmt: skip
     """Run an already parsed plan. ``stale`` names channels whose index is behind the content.
@@ -137,7 +138,7 @@ def run(
         if not stopped and len(seen) == before and round_index + 1 < len(plan.tool_rounds):
             stopped = True
             account.degradations.append(Degradation(code=ReasonCode.NO_NEW_EVIDENCE, detail={"round": round_index}))
-    return _outcome(query, account, limits, freshness)
+    return _outcome(query, account, limits, certify)
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
@@ -321,11 +322,11 @@ def _trace(
     )  # fmt: skip
 
 
-def _outcome(query: str, account: _Account, limits: Limits, freshness: Callable[[Hit], Freshness]) -> RunOutcome:
+def _outcome(query: str, account: _Account, limits: Limits, certify: Callable[[Hit], FreshnessCertificate]) -> RunOutcome:
     ordered, conflicts = _ordered(query, account.lists)
     for name, count in sorted(Counter(conflicts).items()):
         account.rejections.append(Rejection(code=ReasonCode.CONFLICTING_ITEM, tool_name=name, count=count))
-    evidence = tuple(_evidence(item, freshness) for item in ordered[: limits.k])
+    evidence = tuple(_evidence(item, certify) for item in ordered[: limits.k])
     complete = all(trace.state in ("ok", "empty") for trace in account.traces)
     state: RunState = "found" if evidence else ("nothing_found" if complete else "incomplete")
     return RunOutcome(
@@ -349,10 +350,12 @@ def _ordered(query: str, lists: Sequence[RankedList]) -> tuple[list[Reranked], t
     return best + rest, everything.conflicts
 
 
-def _evidence(reranked: Reranked, freshness: Callable[[Hit], Freshness]) -> EvidenceChunk:
+def _evidence(reranked: Reranked, certify: Callable[[Hit], FreshnessCertificate]) -> EvidenceChunk:
     hit, item = reranked.item.hit, reranked.item
+    certificate = certify(hit)
     return EvidenceChunk(
         chunk_id=hit.chunk_id, scope=hit.scope, content=hit.content, source_ref=hit.source_ref, locator=hit.locator,
         content_hash=hit.content_hash, channels=item.ranks, rrf_score=item.rrf_score, rerank_score=reranked.score,
-        rerank_reason=reranked.reason, freshness=freshness(hit), metadata=dict(hit.metadata), created_at=hit.created_at,
+        rerank_reason=reranked.reason, freshness=certificate.state,
+        metadata={**hit.metadata, "certificate": certificate.as_metadata()}, created_at=hit.created_at,
     )  # fmt: skip

@@ -35,7 +35,20 @@ class As:
 def ana(project: Path) -> As:
     """Who asks; a case of hers lies in the project."""
     ana = As("ana", project)
-    added = ana("memory", "add", "--id", "case-1", "--title", "R8", "--content", "Run r8.", "--kind", "research_case", "--source", "a.md")
+    added = ana(
+        "memory",
+        "add",
+        "--id",
+        "case-1",
+        "--title",
+        "R8",
+        "--content",
+        "Run r8.",
+        "--kind",
+        "research_case",
+        "--source",
+        "a.md",
+    )
     assert added.code == 0
     return ana
 
@@ -57,7 +70,19 @@ def approve(bo: As) -> str:
     return str(bo("approval", "decide", "pkg-1", "--approve", "--payload-hash", HASH, "--json").json["receipt_token"])
 
 
-RECEIPT = ("approval", "receipt", "pkg-1", "--id", "step-1", "--case", "case-1", "--payload-hash", HASH, "--status", "passed")
+RECEIPT = (
+    "approval",
+    "receipt",
+    "pkg-1",
+    "--id",
+    "step-1",
+    "--case",
+    "case-1",
+    "--payload-hash",
+    HASH,
+    "--status",
+    "passed",
+)
 
 
 def test_request_and_list(ana: As, asked: Ran, project: Path) -> None:
@@ -97,7 +122,9 @@ def test_show_is_the_whole_payload(asked: Ran, bo: As) -> None:
     shown = bo("approval", "show", "pkg-1")
     assert shown.code == 0
     assert f"payload hash  {HASH}" in shown.out and '"一"' in shown.out and "requested by  ana" in shown.out
-    tricky = bo("approval", "request", "case-1", "--risk", "low", "--id", "tricky", stdin=json.dumps({"a": "\u202eevil\x1b[8m"}))
+    tricky = bo(
+        "approval", "request", "case-1", "--risk", "low", "--id", "tricky", stdin=json.dumps({"a": "\u202eevil\x1b[8m"})
+    )
     assert tricky.code == 0
     assert "\u202e" not in bo("approval", "show", "tricky").out and "\x1b" not in bo("approval", "show", "tricky").out
     missing = bo("approval", "show", "none")
@@ -136,7 +163,13 @@ def test_reject(asked: Ran, bo: As) -> None:
 def test_receipt(asked: Ran, ana: As, bo: As, project: Path, way: str) -> None:
     """The token comes from standard input or the environment; the body from options, a file or standard input."""
     token = approve(bo)
-    body = {"environment": "", "verification_summary": "Two seeds agree.", "evidence_refs": ["r8.log"], "assertions": ["stable"], "log_summary": ""}
+    body = {
+        "environment": "",
+        "verification_summary": "Two seeds agree.",
+        "evidence_refs": ["r8.log"],
+        "assertions": ["stable"],
+        "log_summary": "",
+    }
     (project / "body.json").write_text(json.dumps(body), "utf-8")
     options = ("--evidence", "r8.log", "--summary", "Two seeds agree.", "--assertion", "stable", "--json")
     if way == "stdin":
@@ -167,7 +200,9 @@ def test_receipt_refusals(asked: Ran, ana: As, bo: As, project: Path) -> None:
         "not the one that the approval": ana(*RECEIPT, "--evidence", "a", stdin="a" * 64),
         "evidence_refs is wrong": ana(*RECEIPT, stdin=token),
         "looks like a credential": ana(*RECEIPT, "--body", "body.json", stdin=token),
-        "another payload hash": ana(*(HASH[:-1] + "0" if word == HASH else word for word in RECEIPT), "--evidence", "a", stdin=token),
+        "another payload hash": ana(
+            *(HASH[:-1] + "0" if word == HASH else word for word in RECEIPT), "--evidence", "a", stdin=token
+        ),
     }
     for message, ran in refused.items():
         assert (ran.code, ran.out) == (1, "") and message in ran.err and token not in ran.err and SECRET not in ran.err
@@ -179,7 +214,9 @@ def test_no_option_takes_a_token() -> None:
     group = arr_group.get_command(click.Context(arr_group), "approval")
     assert isinstance(group, click.Group)
     for command in group.commands.values():
-        assert not any("token" in name for parameter in command.params for name in (*parameter.opts, str(parameter.name)))
+        assert not any(
+            "token" in name for parameter in command.params for name in (*parameter.opts, str(parameter.name))
+        )
 
 
 def test_expire(asked: Ran, bo: As) -> None:

@@ -112,6 +112,10 @@ def test_every_example_runs(
         argv = [PAYLOAD_HASH if part == "HASH" else part for part in argv]
     for command in BEFORE.get(name, ()):
         assert arr(*shlex.split(command), cwd=project).code == 0
+    if name == "db restore":
+        assert arr("db", "backup", "lab-backup.db", cwd=project).code == 0
+    if name == "db import":
+        assert arr("db", "export", "lab-export", cwd=project).code == 0
     if name == "demo":
         argv.append("--no-embed")  # with vectors: tests/promises/test_demo.py
     ran = arr(*argv[1:], cwd=project)

@@ -236,6 +236,7 @@ reader = open_reader(Path(sys.argv[1]))
 rows = reader.execute("SELECT c.chunk_id, vec_distance_L2(e.vector, :v) AS d FROM chunk_embedding AS e JOIN chunk AS c ON c.id = e.chunk "
                       "ORDER BY d, c.chunk_id", {"v": bytes.fromhex(sys.argv[2])}).fetchall()
 print(json.dumps({"version": vec_version(reader), "rows": [[row[0], round(row[1], 5)] for row in rows]}))
+reader.close()
 """
 
 

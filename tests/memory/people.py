@@ -48,7 +48,12 @@ class People:
 
     def __call__(self, name: str, scope: ScopeKey | None = None) -> ResearchDatabase:
         database = ResearchDatabase.create(
-            self.path, scope or self.scope, project_folder=self.path.parent, actor=name, clock=self.clock, embedder=FakeEmbedder
+            self.path,
+            scope or self.scope,
+            project_folder=self.path.parent,
+            actor=name,
+            clock=self.clock,
+            embedder=FakeEmbedder,
         )
         database.actor = name  # ResearchDatabase would take the system's user for a blank name
         self._opened.append(database)
@@ -66,7 +71,12 @@ class People:
 
     def case(self, memory_id: str = "case-1", **values: Any) -> str:
         """A research_case of ana's."""
-        given = {"kind": "research_case", "title": "Warmup", "content": "Run r8 with 2,000 steps.", "source_refs": ["a.md"]}
+        given = {
+            "kind": "research_case",
+            "title": "Warmup",
+            "content": "Run r8 with 2,000 steps.",
+            "source_refs": ["a.md"],
+        }
         return self.ana.add_memory(memory_id=memory_id, **{**given, **values}).memory_id
 
     def package(self, package_id: str = "pkg-1", case_id: str = "case-1", risk: Any = "high") -> ApprovalPackage:

@@ -19,13 +19,15 @@ ROWS: dict[str, tuple[str, str]] = {
     "the case's hash": ("UPDATE approval_package SET case_hash = printf('%064d', 1) WHERE package_id = 'p1'", "row_changed"),
     "the risk": ("UPDATE approval_package SET risk_level = 'low' WHERE package_id = 'p1'", "row_changed"),
     "who asked": ("UPDATE approval_package SET requested_by = 'zoe', requested_by_key = 'zoe' WHERE package_id = 'p1'", "row_changed"),
-    "the end of its life": ("UPDATE approval_package SET expires_at = '2027-01-01T00:00:00.000000Z' WHERE package_id = 'p1'", "row_changed"),
+    "the end of its life": (
+        "UPDATE approval_package SET expires_at = '2027-01-01T00:00:00.000000Z' WHERE package_id = 'p1'", "row_changed"),
     "a package that is removed": ("DELETE FROM approval_package WHERE package_id = 'p3'", "event_without_row"),
     "a package that is added": (
         """INSERT INTO approval_package SELECT 99, scope_id, 'p9', case_id, case_hash, payload, payload_hash, risk_level,
         requested_by, requested_by_key, requested_at, expires_at, added_revision FROM approval_package WHERE package_id = 'p1'""",
         "row_without_event"),
-    "an outcome": ("UPDATE approval_decision SET outcome = 'approved', token_hash = printf('%064d', 1) WHERE package_id = 'p2'", "row_changed"),
+    "an outcome": (
+        "UPDATE approval_decision SET outcome = 'approved', token_hash = printf('%064d', 1) WHERE package_id = 'p2'", "row_changed"),
     "who decided": ("UPDATE approval_decision SET decided_by = 'zoe', decided_by_key = 'zoe' WHERE package_id = 'p1'", "row_changed"),
     "a reason": ("UPDATE approval_decision SET reason = 'fine' WHERE package_id = 'p2'", "row_changed"),
     "a token's hash": ("UPDATE approval_decision SET token_hash = printf('%064d', 1) WHERE package_id = 'p1'", "row_changed"),

@@ -53,7 +53,13 @@ def decision(sql: Connection, **changes: Any) -> dict[str, Any]:
 def receipt(sql: Connection, **changes: Any) -> dict[str, Any]:
     """A receipt for 'free' that would be accepted."""
     token_hash = row(sql, "approval_decision", "free")["token_hash"]
-    return {**row(sql, "verification_receipt", "done"), "package_id": "free", "token_hash": token_hash, "event_key": "b" * 64, **changes}
+    return {
+        **row(sql, "verification_receipt", "done"),
+        "package_id": "free",
+        "token_hash": token_hash,
+        "event_key": "b" * 64,
+        **changes,
+    }
 
 
 def package(sql: Connection, **changes: Any) -> dict[str, Any]:
@@ -62,7 +68,9 @@ def package(sql: Connection, **changes: Any) -> dict[str, Any]:
 
 
 def insert(sql: Connection, table: str, values: dict[str, Any], verb: str = "INSERT") -> None:
-    sql.execute(f"{verb} INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})", tuple(values.values()))
+    sql.execute(
+        f"{verb} INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})", tuple(values.values())
+    )
 
 
 def test_rows_that_keep_the_rules_are_accepted(sql: Connection) -> None:
@@ -91,7 +99,8 @@ def test_a_package_that_breaks_a_rule(sql: Connection, what: str) -> None:
 ANA = {"decided_by": "ana", "decided_by_key": "ana"}
 DECISIONS: dict[str, dict[str, Any]] = {
     "by the requester": ANA, "by the requester, rejecting": {**ANA, "outcome": "rejected", "token_hash": None},
-    "in capitals": {"decided_by": "ANA", "decided_by_key": "ana"}, "in capitals with a key in capitals": {"decided_by": "ANA", "decided_by_key": "ANA"},
+    "in capitals": {"decided_by": "ANA", "decided_by_key": "ana"},
+    "in capitals with a key in capitals": {"decided_by": "ANA", "decided_by_key": "ANA"},
     "under a key of somebody else": {"decided_by": "ana", "decided_by_key": "bo"},
     "with a wide space and a lying key": {"decided_by": "ana\u3000", "decided_by_key": "bo"},
     "with a no-break space and a lying key": {"decided_by": "\u00a0Ana", "decided_by_key": "bo"},
@@ -100,7 +109,8 @@ DECISIONS: dict[str, dict[str, Any]] = {
     "lying about who asked": {**ANA, "requested_by": "zoe", "requested_by_key": "zoe"},
     "about another payload": {"payload_hash": "0" * 64}, "about another case": {"case_id": "note"},
     "about another expiry": {"expires_at": "2027-01-03T03:04:05.000000Z"}, "about no package": {"package_id": "none"},
-    "from another scope": {"scope_id": 2}, "a second one": {"package_id": "free"}, "another outcome": {"outcome": "pending", "token_hash": None},
+    "from another scope": {"scope_id": 2}, "a second one": {"package_id": "free"},
+    "another outcome": {"outcome": "pending", "token_hash": None},
     "approved too late": {"decided_at": EXPIRY}, "rejected too late": {"decided_at": EXPIRY, "outcome": "rejected", "token_hash": None},
     "expired too early": {"outcome": "expired", "token_hash": None, "decided_at": LATER},
     "approved without a token": {"token_hash": None}, "rejected with a token": {"outcome": "rejected"},
@@ -125,7 +135,8 @@ RECEIPTS: dict[str, dict[str, Any]] = {
     "no token": {"token_hash": None}, "another payload": {"payload_hash": "0" * 64}, "another case": {"case_id": "note"},
     "another scope": {"scope_id": 2}, "a status": {"status": "done"}, "no evidence": {"body": '{"evidence_refs":[],"log_summary":""}'},
     "evidence that is no list": {"body": '{"evidence_refs":"a","log_summary":""}'}, "no JSON": {"body": "{"},
-    "no evidence field": {"body": '{"log_summary":""}'}, "a long log": {"body": '{"evidence_refs":["a"],"log_summary":"%s"}' % ("x" * 4097)},
+    "no evidence field": {"body": '{"log_summary":""}'},
+    "a long log": {"body": '{"evidence_refs":["a"],"log_summary":"%s"}' % ("x" * 4097)},
     "no id": {"receipt_id": ""}, "nobody": {"recorded_by": " "}, "no key": {"event_key": "abc"},
 }  # fmt: skip
 
@@ -148,9 +159,9 @@ def test_rows_are_never_changed_removed_or_replaced(sql: Connection, table: str,
     before = [tuple(found) for found in sql.execute(f"SELECT * FROM {table}")]
     columns = list(row(sql, table, "done"))
     for column in columns:
-        with pytest.raises(sqlite3.IntegrityError, match="frozen|final"):
+        with pytest.raises(sqlite3.IntegrityError, match=r"frozen|final"):
             sql.execute(f"UPDATE {table} SET {column} = {column}")
-    with pytest.raises(sqlite3.IntegrityError, match="frozen|final"):
+    with pytest.raises(sqlite3.IntegrityError, match=r"frozen|final"):
         sql.execute(f"DELETE FROM {table}")
     same = row(sql, table, "done")
     number = sql.execute(f"SELECT id FROM {table} WHERE package_id = 'done'").fetchone()[0]
@@ -165,7 +176,9 @@ def test_rows_are_never_changed_removed_or_replaced(sql: Connection, table: str,
 
 def test_the_view_tells_the_story_in_one_line(sql: Connection) -> None:
     """Who asked, who decided, what was reported, on which evidence, in which scope."""
-    told = {found["package_id"]: dict(found) for found in sql.execute("SELECT * FROM approval_trail ORDER BY package_id")}
+    told = {
+        found["package_id"]: dict(found) for found in sql.execute("SELECT * FROM approval_trail ORDER BY package_id")
+    }
     done = told["done"]
     assert {name: done[name] for name in ("status", "requested_by", "decided_by", "receipt_status", "recorded_by", "evidence_refs")} == {
         "status": "approved", "requested_by": "ana", "decided_by": "bo", "receipt_status": "passed", "recorded_by": "ana",

@@ -103,7 +103,12 @@ class Approvals(RuleBasedStateMachine):
         else:
             self.noted(model)
 
-    @rule(package_id=ID, token=st.integers(0, 3), receipt_id=st.sampled_from(["r1", "r2"]), status=st.sampled_from(["passed", "failed"]))
+    @rule(
+        package_id=ID,
+        token=st.integers(0, 3),
+        receipt_id=st.sampled_from(["r1", "r2"]),
+        status=st.sampled_from(["passed", "failed"]),
+    )
     def receive(self, package_id: str, token: int, receipt_id: str, status: Any) -> None:
         """Allowed with the package's own token, and then only the same receipt again."""
         model, given = self.model.get(package_id), self.tokens[-1 - token % len(self.tokens)]
@@ -153,7 +158,8 @@ class Approvals(RuleBasedStateMachine):
             return  # what would be a first decision by another person is the log's to find, not the constraint's
         connection: Connection = self.people.sql()
         values = {
-            "decided_by": who.strip(), "decided_by_key": person_key(who), "decided_at": model.expires_at.strftime("%Y-%m-%dT00:00:00.000000Z"),
+            "decided_by": who.strip(), "decided_by_key": person_key(who),
+            "decided_at": model.expires_at.strftime("%Y-%m-%dT00:00:00.000000Z"),
             "token_hash": "c" * 64, "package_id": package_id,
         }  # fmt: skip
         connection.execute("BEGIN IMMEDIATE")
@@ -204,6 +210,5 @@ def test_no_path_reaches_two_decisions_self_approval_or_two_receipts(tmp_path: P
     people.close()
     Approvals.template = people.path
     deep = settings.get_profile("deep").max_examples == settings().max_examples
-    run_state_machine_as_test(
-        Approvals, settings=settings(settings(), max_examples=settings().max_examples if deep else 60, stateful_step_count=30, deadline=None)
-    )  # fmt: skip
+    runs = settings().max_examples if deep else 60
+    run_state_machine_as_test(Approvals, settings=settings(settings(), max_examples=runs, stateful_step_count=30))

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from arr_sql.core.approval_models import is_risky, package_status, person_key
 from arr_sql.core.connection import sqlite3
 from arr_sql.database import ResearchDatabase
-from arr_sql.errors import AuditChainBroken, InputError, StateError
+from arr_sql.errors import AuditChainBroken, ImportInvalid, InputError, StateError
+from arr_sql.memory.memory_files import FileRecord, file_values
 from tests.conftest import SCOPE, other_scopes
 from tests.memory.people import PAYLOAD, PAYLOAD_HASH, People, people
 
@@ -32,7 +33,11 @@ def test_a_package_freezes_its_payload(people: People) -> None:
     """It is pending for exactly 24 hours, under the hash of the payload's canonical JSON (the contract's worked value)."""
     made = people.package()
     assert (made.status, made.payload, made.payload_hash, made.risk_level) == ("pending", PAYLOAD, PAYLOAD_HASH, "high")
-    assert (made.requested_by, made.requested_at, made.expires_at) == ("ana", "2026-01-02T03:04:05.000000Z", "2026-01-03T03:04:05.000000Z")
+    assert (made.requested_by, made.requested_at, made.expires_at) == (
+        "ana",
+        "2026-01-02T03:04:05.000000Z",
+        "2026-01-03T03:04:05.000000Z",
+    )
     assert people.bo.approval("pkg-1") == made
     stored = people.sql().execute("SELECT payload FROM approval_package").fetchone()[0]
     assert stored == r'{"plan":"fake","steps":["\u4e00",2]}'
@@ -54,7 +59,9 @@ def test_a_payload_is_an_object(people: People, value: Any) -> None:
         people.ana.request_approval("case-1", value, risk_level="low")
 
 
-@pytest.mark.parametrize("value", [{"api_key": "x"}, {"a": [f"use {SECRET}"]}, {"a": "token=abc"}, {"a": float("nan")}, {1: 2}])
+@pytest.mark.parametrize(
+    "value", [{"api_key": "x"}, {"a": [f"use {SECRET}"]}, {"a": "token=abc"}, {"a": float("nan")}, {1: 2}]
+)
 def test_a_payload_with_a_credential_or_no_json_is_refused_before_any_write(people: People, value: Any) -> None:
     """The error names the place, and neither a row nor an event holds what was refused."""
     before = people.kinds()
@@ -127,7 +134,10 @@ def test_lists_are_newest_first_and_filtered_by_the_clock(people: People) -> Non
     people.clock.move(hours=23)
     people.package("new", "case-2")
     people.clock.move(hours=1)
-    ids = {status: [p.package_id for p in people.bo.approvals(status)] for status in (None, "pending", "expired", "approved")}
+    ids = {
+        status: [p.package_id for p in people.bo.approvals(status)]
+        for status in (None, "pending", "expired", "approved")
+    }
     assert ids == {None: ["new", "old"], "pending": ["new"], "expired": ["old"], "approved": []}
     assert [p.package_id for p in people.bo.approvals(case_id="case-2")] == ["new"]
 
@@ -144,7 +154,11 @@ def test_another_person_approves_and_gets_the_token_once(people: People) -> None
     assert re.fullmatch(r"[0-9a-f]{64}", token) and token != other.receipt_token
     assert token not in repr(decision)
     package = people.bo.approval("pkg-1")
-    assert (package.status, decision.decided_by, package.decision) == ("approved", "bo", decision.model_copy(update={"receipt_token": None}))
+    assert (package.status, decision.decided_by, package.decision) == (
+        "approved",
+        "bo",
+        decision.model_copy(update={"receipt_token": None}),
+    )
     raw = people.path.read_bytes() + Path(f"{people.path}-wal").read_bytes()
     assert token.encode() not in raw and bytes.fromhex(token) not in raw
 
@@ -172,7 +186,7 @@ def test_nobody_decides_their_own_request(people: People, requester: str, approv
     people(requester).request_approval("case-1", PAYLOAD, risk_level="high", package_id="pkg-1")
     for outcome in ("approved", "rejected"):
         with pytest.raises(StateError, match="Another person has to decide it"):
-            people(approver).decide_approval("pkg-1", outcome, payload_hash=PAYLOAD_HASH)  # type: ignore[arg-type]
+            people(approver).decide_approval("pkg-1", outcome, payload_hash=PAYLOAD_HASH)
     assert (people.rows("approval_decision"), people.bo.approval("pkg-1").status) == (0, "pending")
 
 
@@ -210,7 +224,7 @@ def test_each_outcome_is_final(people: People, first: Any) -> None:
     for name in ("bo", "cy"):
         for outcome in ("approved", "rejected"):
             with pytest.raises(StateError, match="final"):
-                people(name).decide_approval("pkg-1", outcome, payload_hash=PAYLOAD_HASH)  # type: ignore[arg-type]
+                people(name).decide_approval("pkg-1", outcome, payload_hash=PAYLOAD_HASH)
     people.clock.move(days=400)
     assert (people.bo.expire_approvals(), people.bo.approval("pkg-1")) == ([], decided)
     assert (decided.status, people.rows("approval_decision")) == (first, 1)
@@ -254,10 +268,11 @@ def test_two_deciders_at_once_make_one_decision(people: People) -> None:
             outcomes.append("approved")
         except StateError:
             outcomes.append("final")
+        database.close()
 
     for database in opened:
         database.close()  # a connection belongs to the thread that uses it
-    threads = [threading.Thread(target=lambda d=database: (decide(d), d.close())) for database in opened]  # type: ignore[misc]
+    threads = [threading.Thread(target=decide, args=(database,)) for database in opened]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -273,11 +288,12 @@ def test_each_step_and_each_refusal_is_an_event(people: People) -> None:
     """Request, refusal, decision and expiry are in the log with ids and hashes, and no text of the payload is."""
     people.package()
     people.package("pkg-2")
-    for refused in (
+    refusals: list[Callable[[], Any]] = [
         lambda: people.ana.decide_approval("pkg-1", "approved", payload_hash=PAYLOAD_HASH),
         lambda: people.bo.decide_approval("pkg-1", "approved"),
         lambda: people.bo.decide_approval(SECRET, "approved"),
-    ):
+    ]
+    for refused in refusals:
         with pytest.raises((StateError, InputError)):
             refused()
     people.approve()
@@ -288,7 +304,15 @@ def test_each_step_and_each_refusal_is_an_event(people: People) -> None:
         "approval_requested", "approval_requested", "approval_refused", "approval_refused", "approval_refused",
         "approval_approved", "approval_expired",
     ]  # fmt: skip
-    assert [event.subject_id for event in events][2:] == ["pkg-1", "pkg-2", "pkg-1", "pkg-1", "(unknown)", "pkg-1", "pkg-2"]
+    assert [event.subject_id for event in events][2:] == [
+        "pkg-1",
+        "pkg-2",
+        "pkg-1",
+        "pkg-1",
+        "(unknown)",
+        "pkg-1",
+        "pkg-2",
+    ]
     assert events[2].details == {
         "case": "case-1", "payload_hash": PAYLOAD_HASH, "risk_level": "high", "expires_at": "2026-01-03T03:04:05.000000Z",
     }  # fmt: skip
@@ -400,7 +424,9 @@ def test_what_is_not_low_is_risk(level: Any) -> None:
 
 def test_another_kind_of_memory_needs_none(people: People) -> None:
     """The gate is about research cases."""
-    people.ana.add_memory(memory_id="note", title="t", content="c", source_refs=["a.md"], metadata={"risk_level": "high"})
+    people.ana.add_memory(
+        memory_id="note", title="t", content="c", source_refs=["a.md"], metadata={"risk_level": "high"}
+    )
     assert people.bo.set_memory_status("note", "published").status == "published"
 
 
@@ -423,7 +449,7 @@ def test_a_step_of_status_keeps_the_approval(people: People) -> None:
     people.package()
     people.receipt(people.approve().receipt_token or "")
     for status in ("verified", "published", "deprecated", "published"):
-        people.bo.set_memory_status("case-1", status, "step")  # type: ignore[arg-type]
+        people.bo.set_memory_status("case-1", status, "step")
     assert people.bo.memory("case-1").status == "published"
 
 
@@ -440,3 +466,22 @@ def test_the_approval_of_a_neighbour_opens_nothing_here(people: People) -> None:
     with pytest.raises(StateError, match="no package for it is approved"):
         people.bo.set_memory_status("risky", "published")
     assert people.scope == SCOPE
+
+
+def test_an_import_publishes_no_case_that_carries_risk(people: People) -> None:
+    """With its status kept, a risk-bearing published case is refused with its line; as a candidate it comes in; a second
+    import of what is here already changes nothing."""
+    people.case("risky", metadata={"risk_level": "high"})
+    people.package("p", "risky")
+    people.receipt(people.approve("p").receipt_token or "", package_id="p", case_id="risky")
+    people.bo.set_memory_status("risky", "published")
+    records = [FileRecord(file_values(people.bo.memory("risky")), "m.jsonl", 7, {})]
+    there = people("cy", other_scopes()[0])
+    with pytest.raises(ImportInvalid, match=r"m\.jsonl:7: Case 'risky' is risk-bearing.*Import it as a candidate"):
+        there.import_memories(records, origin="m.jsonl", keep_status=True, reason="moved")
+    assert there.import_memories(records, origin="m.jsonl").imported == ("risky",)
+    with pytest.raises(StateError, match="no package for it is approved"):
+        there.set_memory_status("risky", "published")
+    assert people.bo.import_memories(records, origin="m.jsonl", keep_status=True, reason="again").unchanged == (
+        "risky",
+    )

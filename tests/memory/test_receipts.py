@@ -45,7 +45,11 @@ def test_a_receipt_is_kept_with_what_it_names(people: People, token: str) -> Non
     assert made.event_key == event_key("pkg-1", token, "step-1")
     assert people.bo.approval("pkg-1").receipt == made
     event = people.bo.audit_events(limit=1)[0]
-    assert (event.kind, event.subject_kind, event.subject_id) == ("receipt_recorded", "verification_receipt", made.event_key)
+    assert (event.kind, event.subject_kind, event.subject_id) == (
+        "receipt_recorded",
+        "verification_receipt",
+        made.event_key,
+    )
     raw = people.path.read_bytes() + Path(f"{people.path}-wal").read_bytes()
     assert token.encode() not in raw and bytes.fromhex(token) not in raw
 
@@ -150,20 +154,31 @@ def test_what_a_body_may_hold() -> None:
     assert parse_body({"evidence_refs": ["a"]}).model_dump(mode="json") == {
         "environment": "", "verification_summary": "", "evidence_refs": ["a"], "assertions": [], "log_summary": "",
     }  # fmt: skip
-    full = {"environment": {"gpu": "a100", "seeds": [1, 2]}, "assertions": [{"loss": 2.04}, "stable"], "log_summary": "😀" * 4096}
-    assert parse_body({"evidence_refs": ["a"], **full}).model_dump(mode="json") == {"verification_summary": "", "evidence_refs": ["a"], **full}
+    full = {
+        "environment": {"gpu": "a100", "seeds": [1, 2]},
+        "assertions": [{"loss": 2.04}, "stable"],
+        "log_summary": "😀" * 4096,
+    }
+    assert parse_body({"evidence_refs": ["a"], **full}).model_dump(mode="json") == {
+        "verification_summary": "",
+        "evidence_refs": ["a"],
+        **full,
+    }
 
 
 HIDDEN: list[dict[str, Any]] = [
     {"environment": {"HF_TOKEN": "x1"}}, {"environment": {"a": {"b": [{"Password": 1}]}}}, {"verification_summary": "api_key=abc"},
     {"evidence_refs": [f"https://bob:{MIXED}@x.org/r"]}, {"assertions": [{"secret": "quiet"}]}, {"log_summary": f"ok\nexport T={GITHUB}"},
-    {"log_summary": "-----BEGIN RSA " + "PRIVATE KEY-----"}, {"assertions": ["eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0In0.abcdefghij_k"]},
+    {"log_summary": "-----BEGIN RSA " + "PRIVATE KEY-----"},
+    {"assertions": ["eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0In0.abcdefghij_k"]},
     {"unknown": {"password": "x"}}, {"environment": {GITHUB: 1}},
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("change", HIDDEN, ids=range(len(HIDDEN)))
-def test_a_credential_anywhere_refuses_the_receipt_before_any_write(people: People, token: str, change: dict[str, Any]) -> None:
+def test_a_credential_anywhere_refuses_the_receipt_before_any_write(
+    people: People, token: str, change: dict[str, Any]
+) -> None:
     """No row, no byte of it in the file, no echo in the message; the token is not used up."""
     with pytest.raises(InputError, match="looks like a credential") as caught:
         people.receipt(token, body={**BODY, **change})

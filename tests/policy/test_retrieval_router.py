@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arr_sql.core.research_models import ScopeKey
+from arr_sql.core.research_models import FreshnessCertificate, ScopeKey
 from arr_sql.core.router_models import QueryPlan, ReasonCode, ToolCall
 from arr_sql.policy.admission import Policy
 from arr_sql.policy.retrieval_router import Limits, RunOutcome, run
@@ -523,21 +523,23 @@ def test_freshness_is_asked_for_the_evidence_only() -> None:
     """Each returned item is checked once; those beyond k are not."""
     asked: list[str] = []
 
-    def freshness(hit: Hit) -> Any:
+    def certify(hit: Hit) -> FreshnessCertificate:
         asked.append(hit.chunk_id)
-        return "changed"
+        return FreshnessCertificate(state="changed", changed_lines=(2, 3))
 
     answer = ok("a", "b", "c", file=FileRef(1, "a.md", "0" * 64))
-    outcome = run_with([Channel("one", answer)], limits=Limits(k=2), freshness=freshness)
+    outcome = run_with([Channel("one", answer)], limits=Limits(k=2), certify=certify)
     assert ([item.freshness for item in outcome.evidence], sorted(asked)) == (["changed", "changed"], ["a", "b"])
+    assert outcome.evidence[0].metadata["certificate"] == {"state": "changed", "changed_lines": [2, 3]}
 
 
 def test_evidence_carries_what_the_hit_said() -> None:
-    """Text, source, locator, hash, metadata and time are the hit's own."""
+    """Text, source, locator, hash, metadata and time are the hit's own; the certificate joins the metadata."""
     hit = make_hit("a", heading="标题", metadata={"kind": "text"})
     item = run_with([Channel("one", ChannelAnswer("ok", (hit,), 1))]).evidence[0]
     assert (item.scope, item.content, item.source_ref, item.locator, item.content_hash, item.metadata, item.created_at) == (
-        SCOPE, hit.content, hit.source_ref, hit.locator, hit.content_hash, {"kind": "text"}, hit.created_at,
+        SCOPE, hit.content, hit.source_ref, hit.locator, hit.content_hash,
+        {"kind": "text", "certificate": {"state": "unverifiable", "reason": "not_checked"}}, hit.created_at,
     )  # fmt: skip
 
 

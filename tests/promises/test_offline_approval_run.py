@@ -88,7 +88,13 @@ def tree(folder: Path) -> dict[str, str]:
 def start(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run code in a fresh process."""
     return subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=environment(), capture_output=True, text=True, encoding="utf-8", timeout=300
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=300,
     )
 
 
@@ -111,7 +117,9 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def test_the_run_leaves_an_account_that_verifies(result: dict[str, Any]) -> None:
     """Request, refusals, approval by another person and one receipt are events of a chain that verifies."""
     assert result["verify"]["verified"] and result["verify"]["damages"] == []
-    assert result["trail"] == [{"status": "approved", "requested_by": "ana", "decided_by": "bo", "receipt_status": "passed"}]
+    assert result["trail"] == [
+        {"status": "approved", "requested_by": "ana", "decided_by": "bo", "receipt_status": "passed"}
+    ]
     kinds = [event["kind"] for event in reversed(result["events"])]
     assert [kind for kind in kinds if kind != "retrieval"] == [
         "scope_opened", "memory_added", "approval_requested", "approval_refused", "memory_refused", "approval_approved",

@@ -131,3 +131,79 @@ def test_a_hit_of_a_root_that_is_not_trusted_is_unverifiable(docs: Path) -> None
     with FreshnessChecker(roots) as checker:
         assert checker.check(make_hit("x", file=FileRef(8, "a.txt", sha256_text(TEXT)))) == "unverifiable"
         assert checker.check(make_hit("x", file=FileRef(7, "../outside.txt", sha256_text(TEXT)))) == "unverifiable"
+
+
+def certificate_of(database: ResearchDatabase, query: str = "router budget") -> dict[str, Any]:
+    """The certificate of the only piece of evidence, without its hashes."""
+    (item,) = database.search(query, plan=BM25, k=1).evidence
+    certificate = item.metadata["certificate"]
+    assert certificate["state"] == item.freshness
+    return {name: value for name, value in certificate.items() if not name.endswith("_hash")}
+
+
+def test_a_certificate_names_what_differs(make_database: MakeDatabase, docs: Path) -> None:
+    """Fresh with both hashes; an edit in the text; an edit elsewhere; the text moved; the file gone."""
+    database = make_database(folder=docs)
+    lines = ["# Notes", "", "alpha", "router budget", "omega"]
+    path = docs / "a.txt"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    database.add(docs)
+    (item,) = database.search("router budget", plan=BM25).evidence
+    digest = sha256_text("\n".join(lines) + "\n")
+    assert item.metadata["certificate"] == {"state": "fresh", "stored_hash": digest, "current_hash": digest}
+
+    path.write_text("\n".join([*lines[:3], "router budgets", "", *lines[4:]]) + "\n", "utf-8")
+    assert certificate_of(database) == {"state": "changed", "changed_lines": [4, 5], "indexed_lines": [4, 4]}
+    path.write_text("\n".join([*lines, "", "appended"]) + "\n", "utf-8")
+    assert certificate_of(database) == {"state": "changed", "stands_at": [1, 5]}
+    path.write_text("\n".join(["new", "", *lines]) + "\n", "utf-8")
+    assert certificate_of(database) == {"state": "changed", "stands_at": [3, 7]}
+    path.write_text("\n".join(lines[:4]) + "\n", "utf-8")
+    assert certificate_of(database) == {"state": "changed", "indexed_lines": [5, 5]}
+    path.write_bytes(bytes(range(256)))
+    assert certificate_of(database) == {"state": "changed", "reason": "not_text"}
+    path.unlink()
+    assert certificate_of(database) == {"state": "missing", "reason": "vanished"}
+
+
+def test_a_withheld_line_is_no_difference(make_database: MakeDatabase, docs: Path) -> None:
+    """The credential that the index does not hold is compared as it is indexed: withheld."""
+    database = make_database(folder=docs)
+    text = "router budget\npassword = 'hunter2-plum-77x'\nend\n"
+    (docs / "a.txt").write_text(text, "utf-8")
+    database.add(docs)
+    (docs / "a.txt").write_text("above\n\n" + text, "utf-8")
+    assert certificate_of(database) == {"state": "changed", "stands_at": [3, 5]}
+
+
+def test_an_extracted_text_has_no_span(make_database: MakeDatabase, docs: Path) -> None:
+    """The lines of a notebook's text are not the file's; the readers of which that is so are named by the code."""
+    from arr_sql.ingest.readers import registered_readers
+    from arr_sql.retrieval.freshness import EXTRACTED
+
+    assert {reader.name for reader in registered_readers() if reader.reads_bytes or reader.name == "html"} == EXTRACTED
+    database = make_database(folder=docs)
+    book = '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"cell_type": "code", "metadata": {}, "source": "%s", "outputs": []}]}'
+    (docs / "a.txt").unlink()
+    (docs / "n.ipynb").write_text(book % "router budget", "utf-8")
+    database.add(docs)
+    (docs / "n.ipynb").write_text(book % "router budgets", "utf-8")
+    assert certificate_of(database) == {"state": "changed", "reason": "extracted"}
+
+
+@pytest.mark.parametrize(
+    ("state", "certificate", "words"),
+    [
+        ("fresh", {}, "fresh"), ("missing", {"reason": "vanished"}, "missing"), ("changed", {"reason": "not_text"}, "changed"),
+        ("changed", {"changed_lines": [12, 14], "indexed_lines": [12, 12]}, "changed (lines 12-14 differ)"),
+        ("changed", {"changed_lines": [12, 12], "indexed_lines": [12, 13]}, "changed (line 12 differs)"),
+        ("changed", {"changed_lines": [3, 3]}, "changed (line 3 came in)"),
+        ("changed", {"indexed_lines": [3, 4]}, "changed (its lines 3-4 are gone)"),
+        ("changed", {"stands_at": [20, 31]}, "changed elsewhere, this text still stands at 20-31"),
+    ],
+)  # fmt: skip
+def test_how_people_are_told(state: str, certificate: dict[str, Any], words: str) -> None:
+    """One short phrase beside the locator."""
+    from arr_sql.cli.search_commands import freshness_words
+
+    assert freshness_words(state, certificate) == words
