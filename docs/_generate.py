@@ -329,6 +329,7 @@ LEFT_OUT: dict[str, str] = {
     "vanished": "It was there when the folder was listed and gone when it was opened.",
     "changed_while_reading": "It was being written. Three attempts were made; the next sync takes it. Its last version stays.",
     "not_a_file": "The name is a folder or something else now.",
+    "own_file": "`arr.toml` and `.arrignore` are about the store, not in it.",
     "unreadable": "A read error, or no encoding is certain enough. Text is never guessed into wrong characters.",
     "binary": "The content is not text, whatever the name says.",
     "unknown_format": "No reader for a file of this name.",
@@ -354,7 +355,8 @@ def left_out_reasons() -> str:
 # Formats that people ask for: English name, Chinese name, a file's name.
 ASKED_FOR = (
     ("PDF", "PDF", "x.pdf"), ("notebooks", "笔记本（.ipynb）", "x.ipynb"), ("RIS", "RIS", "x.ris"),
-    ("Word", "Word", "x.docx"),
+    ("Word", "Word", "x.docx"), ("PowerPoint", "PowerPoint", "x.pptx"), ("Excel", "Excel", "x.xlsx"),
+    ("EPUB", "EPUB", "x.epub"),
 )  # fmt: skip
 
 
@@ -420,7 +422,9 @@ def transitions() -> str:
 
     rows = [f"| from | {' | '.join(TRANSITIONS)} |", f"|---|{'---|' * len(TRANSITIONS)}"]
     for old, allowed in TRANSITIONS.items():
-        cells = [f"`{STEP_COMMANDS.get((old, new), STATUS_COMMANDS[new])}`" if new in allowed else "" for new in TRANSITIONS]
+        cells = [
+            f"`{STEP_COMMANDS.get((old, new), STATUS_COMMANDS[new])}`" if new in allowed else "" for new in TRANSITIONS
+        ]
         rows.append(f"| {old} | {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
 

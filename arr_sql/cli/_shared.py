@@ -112,15 +112,18 @@ def console(*, err: bool = False) -> Console:
     return PlainConsole(file=stream, width=width, soft_wrap=False, highlight=False, emoji=False, markup=False)
 
 
-def print_json(value: Any) -> None:
+def print_json(value: Any, *, in_one_line: bool = False) -> None:
     """One JSON value. UTF-8 where the stream is UTF-8, else ASCII escapes: it parses to the same text everywhere."""
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
-    text = json.dumps(value, ensure_ascii=encoding != "utf8", indent=2, allow_nan=False)
+    indent = None if in_one_line else 2
+    text = json.dumps(value, ensure_ascii=encoding != "utf8", indent=indent, allow_nan=False)
     try:
         text.encode(encoding)
     except UnicodeEncodeError:  # half a character can't be written as UTF-8
-        text = json.dumps(value, ensure_ascii=True, indent=2, allow_nan=False)
+        text = json.dumps(value, ensure_ascii=True, indent=indent, allow_nan=False)
     echo(text)
+    if in_one_line:
+        sys.stdout.flush()
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

@@ -78,19 +78,47 @@ def add(paths: tuple[Path, ...], password: str | None, no_embed: bool, where: Wh
 @click.command()
 @password_option
 @click.option("--no-embed", is_flag=True, help="Leave the vectors for a later `arr embed`.")
+@click.option("--watch", "is_watching", is_flag=True, help="Go on syncing when files change, until Ctrl-C.")
 @project_options
 @json_option
-def sync(password: str | None, no_embed: bool, where: Where, as_json: bool) -> None:
+def sync(password: str | None, no_embed: bool, is_watching: bool, where: Where, as_json: bool) -> None:
     """Bring the added folders up to date with the disk: new, edited, renamed and deleted files.
+
+    With --watch (which needs the extra `watch`) it goes on: changes are gathered for a moment, then synced, and what
+    each sync did is printed; with --json each as one line. Ctrl-C ends it with exit code 0.
 
     \b
     Example:
       arr sync
     """
+    if is_watching:
+        _watch(where, password, no_embed, as_json)
+        return
     with where.open() as database:
         with progress_bar("Looking for changes", quiet=as_json) as update:
             results = [database.sync(lambda phase, done, total: update(done, total), passwords=_given(password))]
         _finish(database, results, no_embed, as_json)
+
+
+def _watch(where: Where, password: str | None, no_embed: bool, as_json: bool) -> None:
+    """Sync now and after each change; what a sync did is printed when it did something."""
+    from arr_sql.cli._watch import require_watcher, watch
+
+    require_watcher()
+    is_first = True
+
+    def once() -> None:
+        nonlocal is_first
+        # Opened anew each time: between two changes nothing is held.
+        with where.open() as database:
+            done = database.sync(passwords=_given(password))
+            if is_first or done.has_changes:
+                _finish(database, [done], no_embed, as_json, in_lines=True)
+        is_first = False
+
+    with where.open() as database:
+        roots, path = database.roots(), database.path
+    watch(roots, path, once)
 
 
 @click.command()
@@ -113,8 +141,9 @@ def embed(rebuild: bool, where: Where, as_json: bool) -> None:
 
 
 def _finish(
-    database: ResearchDatabase, results: list[SyncSummary], no_embed: bool, as_json: bool, next_step: str = ""
-) -> None:
+    database: ResearchDatabase, results: list[SyncSummary], no_embed: bool, as_json: bool, next_step: str = "", *,
+    in_lines: bool = False,
+) -> None:  # fmt: skip
     """Say what was taken in, then compute the vectors: stopped there, the text is searchable and the exit code 130."""
     from arr_sql.errors import ModelError
 
@@ -129,10 +158,12 @@ def _finish(
     except ModelError as error:
         note(f"No vectors: {error}\nText, memory and grep search work without them.")
     except KeyboardInterrupt:
+        if in_lines:
+            raise
         note("Stopped embedding. Text is searchable; `arr embed` goes on where this stopped.")
         is_stopped = True
     if as_json:
-        print_json({"syncs": [_as_values(item) for item in results], "vectors": embedded})
+        print_json({"syncs": [_as_values(item) for item in results], "vectors": embedded}, in_one_line=in_lines)
     elif embedded is not None:
         echo(_embedded_text(embedded))
     if is_stopped:

@@ -280,6 +280,10 @@ def store_errors(path: Path) -> Iterator[None]:
         yield
     except ArrError:
         raise
+    except UnicodeDecodeError as error:  # SQLite's own message about a damaged schema quotes its bytes
+        raise StoreDamaged(
+            f"'{path}' holds text that is not UTF-8: it is damaged. Run `arr db check`; restore a backup."
+        ) from error
     except sqlite3.Error as error:
         raise _translated(error, path) from error
 

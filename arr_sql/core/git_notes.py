@@ -37,7 +37,9 @@ def _git(folder: Path, *arguments: str) -> str:
             errors="replace", timeout=TIMEOUT_SECONDS, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise StateError(f"git could not be run ({type(error).__name__}). Install git, or anchor to a file only.") from None
+        raise StateError(
+            f"git could not be run ({type(error).__name__}). Install git, or anchor to a file only."
+        ) from None
     if done.returncode:
         said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise StateError(f"git refused: {said}. Anchor to a file only, or make a first commit.")

@@ -1,7 +1,7 @@
 """Whole tables as plain rows: what an export writes and what a search for left-over text has to account for.
 
 Every ordinary table of the file, whatever later migrations (or other programs) added; index structures are left out,
-being derived. The statements follow the schema, so sqlite-utils writes them. Held by tests/memory/test_export.py.
+being derived. The statements follow the schema, so sqlite-utils writes them. Held by tests/memory/test_backup.py.
 """
 
 from __future__ import annotations

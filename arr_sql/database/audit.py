@@ -52,7 +52,9 @@ class AuditMethods(OperatorMethods):
         except FileExistsError:
             raise InputError(f"'{path}' exists already. Name a new file: an export is never overwritten.") from None
         except OSError as error:
-            raise InputError(f"'{path}' can't be written ({error.strerror}). Name a file in a folder you may write to.") from None
+            raise InputError(
+                f"'{path}' can't be written ({error.strerror}). Name a file in a folder you may write to."
+            ) from None
         with file, store_errors(self.path), read_transaction(reader):
             for line in export_lines(reader):
                 file.write(line)

@@ -32,8 +32,7 @@ class MemoryMethods(DatabaseBase):
     def add_memory(self, **values: Any) -> ResearchMemory:
         """Store a candidate: ``title``, ``content``, ``kind`` and the other fields of ResearchMemory."""
         memory = make_memory(self.scope, self._clock(), **values)
-        writer = self._ready_writer()
-        with write_transaction(writer, self.path):
+        with self._change(memory.memory_id, "add") as writer:
             return add_memory(writer, memory, actor=self.actor, now=self._clock())
 
     def set_memory_status(self, memory_id: str, status: MemoryStatus, reason: str = "") -> ResearchMemory:

@@ -59,6 +59,7 @@ class OperatorMethods(SourceMethods):
         return check_store(self.path)
 
     def scopes(self) -> list[dict[str, Any]]:
-        """Every scope of the file with what it holds: for the operator of the whole file."""
+        """Every scope of the file with what it holds and was opened from: for the operator of the whole file."""
         with store_errors(self.path):
-            return [dict(row) for row in self._reader("main").execute(load("read_scopes"))]
+            rows = [dict(row) for row in self._reader("main").execute(load("read_scopes"))]
+        return [{**row, "parent": json.loads(row["parent"]) if row["parent"] else None} for row in rows]

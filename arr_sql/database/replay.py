@@ -21,6 +21,7 @@ from arr_sql.database.replay_run import Rerun, Setting, rerun
 from arr_sql.database.replay_store import ReplayStore
 from arr_sql.database.retrieval import INDEX_VERSION, RetrievalMethods
 from arr_sql.errors import InputError, PathRefused, StateError, StoreFull, StoreReadOnly
+from arr_sql.index.vector_state import vector_state
 from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.audit_verify import verify_audit
 from arr_sql.memory.retrieval_log import read_retrievals
@@ -103,11 +104,15 @@ class ReplayMethods(RetrievalMethods):
         """
         record = self.retrievals(retrieval_id)[0]
         if query is not None and sha256_text(query.strip()) != record["query_hash"]:
-            raise InputError(f"That is not the query of {retrieval_id}: its SHA-256 differs. Give it exactly as it was asked.")
+            raise InputError(
+                f"That is not the query of {retrieval_id}: its SHA-256 differs. Give it exactly as it was asked."
+            )
         reason = "" if query is not None and not _plan_fault(record) else _not_replayable(record)
         if reason:
             raise StateError(f"Retrieval {retrieval_id} can't be run again: {reason}")
-        found = self._replayed([record], {retrieval_id: query.strip()} if query is not None else {}, lambda done, total: None)
+        found = self._replayed(
+            [record], {retrieval_id: query.strip()} if query is not None else {}, lambda done, total: None
+        )
         return found[0]
 
     def replay_all(self, since: str | None = None, progress: Progress = lambda done, total: None) -> list[Replay]:
@@ -117,7 +122,9 @@ class ReplayMethods(RetrievalMethods):
             records = read_retrievals(self._reader("main"), self.scope, None, -1)
         return self._replayed([record for record in reversed(records) if record["at"] >= start], {}, progress)
 
-    def _replayed(self, records: Sequence[Mapping[str, Any]], queries: Mapping[str, str], progress: Progress) -> list[Replay]:
+    def _replayed(
+        self, records: Sequence[Mapping[str, Any]], queries: Mapping[str, str], progress: Progress
+    ) -> list[Replay]:
         found: dict[str, Replay] = {}
         ready = []
         for record in records:
@@ -135,7 +142,9 @@ class ReplayMethods(RetrievalMethods):
                 assert row is not None, "a record belongs to an open scope"
                 with ReplayStore(reader, self.scope, row.id, min(revisions), max(revisions)) as store:
                     # By revision: the private file then moves only forward, each row shown and hidden once.
-                    for done, record in enumerate(sorted(ready, key=lambda item: (item["scope_revision"], item["scope_seq"])), 1):
+                    for done, record in enumerate(
+                        sorted(ready, key=lambda item: (item["scope_revision"], item["scope_seq"])), 1
+                    ):
                         store.move_to(record["scope_revision"])
                         query = queries.get(record["retrieval_id"], record["query"])
                         found[record["retrieval_id"]] = self._compared(reader, row, store, record, query, setting)
@@ -145,7 +154,13 @@ class ReplayMethods(RetrievalMethods):
         return replays
 
     def _compared(
-        self, reader: Connection, row: ScopeRow, store: ReplayStore, record: Mapping[str, Any], query: str, setting: Setting
+        self,
+        reader: Connection,
+        row: ScopeRow,
+        store: ReplayStore,
+        record: Mapping[str, Any],
+        query: str,
+        setting: Setting,
     ) -> Replay:
         again = rerun(store, record, query, setting)
         recorded = comparable(record)
@@ -181,7 +196,12 @@ class ReplayMethods(RetrievalMethods):
             return
 
     def diff(
-        self, first: int, last: int | None = None, *, retrievals: bool = False, progress: Progress = lambda done, total: None
+        self,
+        first: int,
+        last: int | None = None,
+        *,
+        retrievals: bool = False,
+        progress: Progress = lambda done, total: None,
     ) -> RevisionDiff:
         """What changed between two revisions of this scope (``last``: the present one).
 
@@ -195,7 +215,9 @@ class ReplayMethods(RetrievalMethods):
             last = highest if last is None else last
             for revision in (first, last):
                 if not 0 <= revision <= highest:
-                    raise InputError(f"This scope has revisions 0 to {highest}; there is no {revision}. See `arr status`.")
+                    raise InputError(
+                        f"This scope has revisions 0 to {highest}; there is no {revision}. See `arr status`."
+                    )
             if first > last:
                 raise InputError(f"Revision {first} comes after {last}. Give the earlier one first.")
             if row is None:
@@ -208,7 +230,9 @@ class ReplayMethods(RetrievalMethods):
             if not retrievals:
                 return RevisionDiff(first, last, subjects)
             records = [
-                record for record in reversed(read_retrievals(reader, self.scope, None, -1)) if record["scope_revision"] <= last
+                record
+                for record in reversed(read_retrievals(reader, self.scope, None, -1))
+                if record["scope_revision"] <= last
             ]
             ready = [record for record in records if not _not_replayable(record)]
             setting = Setting(self._grep_roots(), tuple(self._extra_channels), now=self._clock())
@@ -229,9 +253,7 @@ class ReplayMethods(RetrievalMethods):
 def _not_replayable(record: Mapping[str, Any]) -> str:
     """Why the record's query can't be asked again, with the next step; '' when it can."""
     if record["query"] is None:
-        return (
-            "its query was kept only as a hash. Give the query with --query; arr.toml says `query` under [audit]."
-        )
+        return "its query was kept only as a hash. Give the query with --query; arr.toml says `query` under [audit]."
     if sha256_text(record["query"]) != record["query_hash"]:
         return "a credential (or half a character) was taken out of its query before it was kept. Give the query with --query."
     return _plan_fault(record)
@@ -248,7 +270,9 @@ def _was_stopped_by_time(record: Mapping[str, Any]) -> bool:
     return any(trace["detail"].get("limit") == "deadline" for trace in record["traces"])
 
 
-def _replay(record: Mapping[str, Any], outcome: Any, difference: Any = None, cause: Any = None, reason: str = "") -> Replay:
+def _replay(
+    record: Mapping[str, Any], outcome: Any, difference: Any = None, cause: Any = None, reason: str = ""
+) -> Replay:
     return Replay(record["retrieval_id"], record["at"], record["scope_revision"], outcome, difference, cause, reason)
 
 
@@ -262,9 +286,7 @@ def explain(
     """The facts about a retrieval that came out differently. Reads the store and, for grep, the disk."""
     erased = revised = False
     shown = {
-        (item["chunk_id"], item["content_hash"])
-        for name in ("chunk", "memory")
-        for item in store.shown_texts(name)
+        (item["chunk_id"], item["content_hash"]) for name in ("chunk", "memory") for item in store.shown_texts(name)
     }
     for item in record["evidence"]:
         if item["chunk_id"].startswith("g") or (item["chunk_id"], item["content_hash"]) in shown:
@@ -272,7 +294,9 @@ def explain(
         values = {"scope_id": row.id, "chunk_id": item["chunk_id"], "content_hash": item["content_hash"]}
         found = reader.execute(load("read_evidence_row"), values).fetchone()
         erased, revised = erased or not found["named"], revised or bool(found["named"])
-    gone = reader.execute(load("read_erased_subjects"), {"scope_id": row.id, "revision": record["scope_revision"]}).fetchall()
+    gone = reader.execute(
+        load("read_erased_subjects"), {"scope_id": row.id, "revision": record["scope_revision"]}
+    ).fetchall()
     only_grep = differs_in_grep_only(recorded, again.account, again.ranks)
     fault = {"model_missing", "model_changed", "model_failed"}
     reasons = {call["reason"] for call in again.account["calls"] if call["tool_name"] == "vector"}
@@ -281,9 +305,15 @@ def explain(
         rows_revised=bool(verify_audit(reader, scope_id=row.id).damages),
         index_version=record["index_version"] != INDEX_VERSION,
         analyser_version=record["analyser_version"] != ANALYSER_VERSION,
-        model_missing=bool(reasons & fault), policy_changed=_policy_changed(record, again), only_grep=only_grep,
+        model_missing=bool(reasons & fault) or not _has_vectors(store, record), policy_changed=_policy_changed(record, again), only_grep=only_grep,
         files_changed=only_grep and _files_changed(store, record, again, setting),
     )  # fmt: skip
+
+
+def _has_vectors(store: ReplayStore, record: Mapping[str, Any]) -> bool:
+    """Are there vectors of the model that the record names, if it names one?"""
+    models = {row["fingerprint"] for row in vector_state(store.reader("vector"), store.scope)}
+    return record["model_fingerprint"] is None or record["model_fingerprint"] in models
 
 
 def _policy_changed(record: Mapping[str, Any], again: Rerun) -> bool:
@@ -297,7 +327,9 @@ def _files_changed(store: ReplayStore, record: Mapping[str, Any], again: Rerun, 
     old = [trace for trace in record["traces"] if trace["tool_name"] == "grep"]
     if again.loose_lines or any(item["chunk_id"].startswith("g") for item in record["evidence"]):
         return True  # lines of a file that is not, or not as it is, in the store
-    if [(t["state"], t["reason"], t["detail"]) for t in old] != [(t["state"], t["reason"], t["detail"]) for t in again.grep_traces]:
+    if [(t["state"], t["reason"], t["detail"]) for t in old] != [
+        (t["state"], t["reason"], t["detail"]) for t in again.grep_traces
+    ]:
         return True  # other files, or another branch
     roots = {root.id: root for root in setting.roots if store.has_root(root.id)}
     for root_id, files in store.shown_files().items():
@@ -354,7 +386,9 @@ def _memory_changes(rows: Sequence[Any], first: int, last: int) -> list[SubjectC
         if before is None and after is None:
             continue
         change: Any = "added" if before is None else "removed" if after is None else "changed"
-        ends = [f"{row['status']}, revision {row['added_revision']}" if row is not None else None for row in (before, after)]
+        ends = [
+            f"{row['status']}, revision {row['added_revision']}" if row is not None else None for row in (before, after)
+        ]
         changes.append(SubjectChange("memory", memory_id, change, ends[0], ends[1]))
     return changes
 

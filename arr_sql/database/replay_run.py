@@ -94,7 +94,9 @@ def _limits(recorded: Mapping[str, Any]) -> Limits:
     return Limits(**{**values, "deadline_seconds": PATIENCE_SECONDS})
 
 
-def _query_vectors(store: ReplayStore, record: Mapping[str, Any], recorded: Mapping[tuple[str, str], Any]) -> QueryVectors:
+def _query_vectors(
+    store: ReplayStore, record: Mapping[str, Any], recorded: Mapping[tuple[str, str], Any]
+) -> QueryVectors:
     kept = {key: base64.b64decode(value) for key, value in json.loads(record["query_vectors"]).items()}
 
     def embed(query: str) -> bytes | None:
@@ -166,7 +168,10 @@ class _Again:
             raise ChannelError("as recorded")
         if trace is not None and trace["reason"] in OF_THE_MACHINE:
             return ChannelAnswer(
-                trace["state"], candidate_count=trace["candidate_count"], code=ReasonCode(trace["reason"]), detail=trace["detail"]
+                trace["state"],
+                candidate_count=trace["candidate_count"],
+                code=ReasonCode(trace["reason"]),
+                detail=trace["detail"],
             )
         answer = self._channel.retrieve(query, scope, k, deadline)
         self._answers.keep(self.name, answer)

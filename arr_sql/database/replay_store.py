@@ -131,7 +131,9 @@ class ReplayStore:
             spans[row["id"]] = (row["added_revision"], row["retired_revision"])
             yield row
 
-    def _analysed(self, table: Table, store: Connection, statement: str, span: dict[str, int]) -> Iterator[dict[str, Any]]:
+    def _analysed(
+        self, table: Table, store: Connection, statement: str, span: dict[str, int]
+    ) -> Iterator[dict[str, Any]]:
         for row in store.execute(statement, span):
             values = dict(row)
             is_indexed = table == "chunk" or row["status"] == "published"

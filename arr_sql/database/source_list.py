@@ -33,7 +33,7 @@ class SourceListMethods(SourceMethods):
             root.id: GrepRoot(root.id, root.prefix, str(root.path), root.only_file, is_other_branch(root, self.scope))
             for root in self.roots()
         }
-        with FreshnessChecker(roots) as checker:
+        with FreshnessChecker(roots, keep_text=False) as checker:
             for source in sources:
                 source["warnings"] = json.loads(source["warnings"])
                 file = FileRef(source.pop("root_id"), source.pop("path_in_root"), source.pop("content_hash"))

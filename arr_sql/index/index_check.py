@@ -25,10 +25,10 @@ def hash_term(term: str) -> int:
     return (zlib.crc32(data) << 32) | zlib.adler32(data)
 
 
-def _weight(column: str, occurrences: int, places: int, squares: int) -> int:
+def _weight(column: str | None, occurrences: int, places: int, squares: int) -> int:
     """A number for how often a term occurs in a column and at which places."""
     weight = occurrences + 1_000_003 * places + 998_244_353 * squares
-    return weight * (7 if column == "heading" else 1)
+    return weight * {"heading": 7, "body": 1}.get(column or "", 13)  # None: a column that the table has not
 
 
 def index_problems(connection: Connection, table: Table) -> list[str]:
@@ -60,7 +60,9 @@ def index_problems(connection: Connection, table: Table) -> list[str]:
         problems += _noted_problem(table, row, terms_of(row["heading"], row["content"]))
     held: Counter[int] = Counter()
     for row in connection.execute(occurrences):
-        held[row["doc"]] += hash_term(row["term"]) * _weight(row["col"], row["occurrences"], row["places"], row["squares"])
+        held[row["doc"]] += hash_term(row["term"]) * _weight(
+            row["col"], row["occurrences"], row["places"], row["squares"]
+        )
     differing = {key for key in expected.keys() | held.keys() if expected[key] != held[key]}
     noted = {row["id"]: tuple(varints(row["sizes"])) for row in connection.execute(sizes)}
     differing |= {key for key in lengths.keys() | noted.keys() if lengths.get(key) != noted.get(key)}
@@ -84,7 +86,10 @@ def _lookup_problems(connection: Connection, table: Table, statement: str, by_te
     lost = 0
     for start in range(0, len(words), LOOKUP_BATCH):
         batch = words[start : start + LOOKUP_BATCH]
-        found = {row["term"]: [row["occurrences"], row["docs"]] for row in connection.execute(statement, {"terms": json.dumps(batch)})}
+        found = {
+            row["term"]: [row["occurrences"], row["docs"]]
+            for row in connection.execute(statement, {"terms": json.dumps(batch)})
+        }
         lost += sum(found.get(word) != by_term[word] for word in batch)
     return [f"{table} index: {lost} terms are not found by looking them up; {REPAIR}"] if lost else []
 

@@ -32,6 +32,11 @@ class SyncSummary:
     roots_other_branch: list[str] = field(default_factory=list)
     index_rebuilt: bool = False
 
+    @property
+    def has_changes(self) -> bool:
+        """Was any file added, changed, renamed or removed?"""
+        return bool(self.added or self.changed or self.renamed or self.removed)
+
 
 @dataclass
 class SyncJob:

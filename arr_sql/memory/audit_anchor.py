@@ -72,7 +72,9 @@ def read_anchors(path: Path) -> list[Anchor]:
     try:
         anchors = parse_anchors(path.read_text("utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The anchor file '{path}' can't be read ({error}). Name a file that `arr audit anchor` wrote.") from None
+        raise InputError(
+            f"The anchor file '{path}' can't be read ({error}). Name a file that `arr audit anchor` wrote."
+        ) from None
     if not anchors:
         raise InputError(f"'{path}' holds no anchor. Write one with `arr audit anchor {path}`.")
     return anchors
@@ -112,7 +114,9 @@ def anchor_damages(anchors: Sequence[Anchor], hash_at: Callable[[int], str | Non
         if found == anchor.head:
             agreed = anchor.seq
         elif found is None:
-            damages.append(Damage("tail_missing", agreed + 1, f"event {anchor.seq} was anchored at {anchor.at} and is not there"))
+            damages.append(
+                Damage("tail_missing", agreed + 1, f"event {anchor.seq} was anchored at {anchor.at} and is not there")
+            )
         else:
             span = f"events {agreed + 1} to {anchor.seq}" if agreed + 1 < anchor.seq else f"event {anchor.seq}"
             damages.append(Damage("chain_rewritten", agreed + 1, f"{span}: not what was anchored at {anchor.at}"))
@@ -169,7 +173,9 @@ def verify_export(path: Path, anchors: Sequence[Anchor] = ()) -> VerifyReport:
                 hashes[seq] = previous = event["hash"]
                 expected = seq + 1
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The export '{path}' can't be read ({error}). Name a file that `arr audit export` wrote.") from None
+        raise InputError(
+            f"The export '{path}' can't be read ({error}). Name a file that `arr audit export` wrote."
+        ) from None
     damages += with_last_event(anchor_damages(anchors, hashes.get), max(hashes, default=0))
     damages.sort(key=lambda item: item.seq or 0)
     return VerifyReport(len(hashes), 0, previous, tuple(damages), expected - 1)
@@ -190,6 +196,8 @@ def _is_true(event: Mapping[str, Any]) -> bool:
     scope = event["scope"]
     try:
         fields = {**event, "details": canonical_json(event["details"])}
-        return bool(event_hash(event["prev_hash"], fields, tuple(scope) if scope is not None else None) == event["hash"])
+        return bool(
+            event_hash(event["prev_hash"], fields, tuple(scope) if scope is not None else None) == event["hash"]
+        )
     except (TypeError, ValueError):
         return False

@@ -74,7 +74,11 @@ def verify_audit(connection: Connection, scope_id: int | None = None) -> VerifyR
         if row["kind"] == "source_removed":
             removals[row["subject_id"]] = row["revision"]
         if row["kind"] == "forgotten":
-            damages += _forget(row, forgotten.get((row["scope_id"], row["subject_id"]), []), vouched, removals)
+            subjects = forgotten.get((row["scope_id"], row["subject_id"]), [])
+            damages += _forget(row, subjects, vouched, removals)
+            said.forgotten_chunks |= {
+                (row["scope_id"], item["subject_id"]) for item in subjects if item["kind"] == "chunk"
+            }
     where: list[int | None] = [None] * len(damages)  # whose each damage is; a broken chain is everybody's
     rows = 0
     for key, found, problem in _rows(connection, removals):
@@ -154,7 +158,9 @@ def _rows(connection: Connection, removals: Mapping[str, int]) -> Iterator[tuple
     ``removals`` are the revisions at which the log says that source versions were removed, by the version's id.
     """
     versions = connection.execute(load("read_source_versions")).fetchall()
-    retired = _retirements((row["id"], row["source_id"], row["added_revision"], removals.get(str(row["id"]))) for row in versions)
+    retired = _retirements(
+        (row["id"], row["source_id"], row["added_revision"], removals.get(str(row["id"]))) for row in versions
+    )
     for row in versions:
         problem = _chunk_problem(connection, row, row["added_revision"])
         if not problem and row["retired_revision"] != retired[row["id"]]:
@@ -163,7 +169,9 @@ def _rows(connection: Connection, removals: Mapping[str, int]) -> Iterator[tuple
             problem = _chunk_problem(connection, row, LATEST)
         yield ("source_version", row["scope_id"], str(row["id"]), None), source_version_hash(row), problem
     memories = connection.execute(load("read_memory_versions")).fetchall()
-    retired = _retirements((row["id"], (row["scope_id"], row["memory_id"]), row["added_revision"], None) for row in memories)
+    retired = _retirements(
+        (row["id"], (row["scope_id"], row["memory_id"]), row["added_revision"], None) for row in memories
+    )
     for row in memories:
         problem = "" if sha256_text(row["content"]) == row["content_hash"] else "text_changed"
         if not problem and row["retired_revision"] != retired[row["id"]]:

@@ -22,6 +22,7 @@ from arr_sql.memory.research_store import (
     memory_of,
     read_memory,
     replace_version,
+    require_actor,
     require_no_secret,
     require_relations,
     require_row,
@@ -63,7 +64,7 @@ def edit_memory(
         return old
     require_no_secret(new)
     require_relations(connection, new)
-    _require_actor(actor)
+    require_actor(actor)
     replace_version(connection, scope, row, columns_of(new), "memory_edited", actor=actor, reason=reason, now=now)
     return read_memory(connection, scope, memory_id)
 
@@ -91,7 +92,7 @@ def link_memory(
         return old
     new = old.model_copy(update={"related_memory_ids": related})
     require_relations(connection, new)
-    _require_actor(actor)
+    require_actor(actor)
     replace_version(connection, scope, row, columns_of(new), "memory_linked", actor=actor, reason="", now=now)
     return read_memory(connection, scope, memory_id)
 
@@ -120,8 +121,3 @@ def renew_memory(
         passed = f"ran out at {row['expires_at']}"
         set_status(connection, scope, memory_id, "expired", actor=actor, reason=passed, now=now)
     return set_status(connection, scope, memory_id, "published", actor=actor, reason=reason, now=now, expires_at=until)
-
-
-def _require_actor(actor: str) -> None:
-    if not actor.strip():
-        raise InputError("A change of a memory names a person. Set ARR_ACTOR to your name.")

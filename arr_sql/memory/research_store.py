@@ -161,6 +161,7 @@ def add_memory(
 
     ``known_ids`` are related memories that the same transaction will add.
     """
+    require_actor(actor)
     require_no_secret(memory)
     scope_row = ensure_scope(connection, memory.scope, actor, now)
     if read_row(connection, memory.scope, memory.memory_id) is not None:
@@ -172,6 +173,12 @@ def add_memory(
     row = row_of(memory, scope_row, actor, reason)
     insert_version(connection, scope_row, row, kind, before_hash="", now=now, details=details)
     return read_memory(connection, memory.scope, memory.memory_id)
+
+
+def require_actor(actor: str) -> None:
+    """Raises InputError for a change by nobody."""
+    if not actor.strip():
+        raise InputError("A change of a memory names a person. Set ARR_ACTOR to your name.")
 
 
 def require_relations(connection: Connection, memory: ResearchMemory, known_ids: frozenset[str] = frozenset()) -> None:
@@ -234,7 +241,12 @@ def insert_version(
     connection: Connection, scope_row: ScopeRow, row: dict[str, Any], kind: str, *, before_hash: str, now: datetime,
     details: Mapping[str, Any] | None = None,
 ) -> None:  # fmt: skip
-    """Add one version with its terms and its event. Call inside a write transaction."""
+    """Add one version with its terms and its event. Call inside a write transaction.
+
+    Raises InputError when the reason holds a credential: it is shown to others like the text.
+    """
+    if has_secret(row["reason"]):
+        raise InputError("The reason holds what looks like a credential. Take it out; the history is shown to others.")
     terms = terms_of(row["title"], row["content"])
     row |= terms.bindings()
     row_id = connection.execute(load("add_memory"), row).lastrowid

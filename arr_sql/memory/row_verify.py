@@ -37,6 +37,7 @@ class Said:
         self.ends: dict[int, set[int]] = defaultdict(set)
         self.vectors: dict[tuple[int | None, int, str], tuple[int, str]] = {}
         self.vectors_retired: dict[int | None, list[tuple[int, str]]] = defaultdict(list)
+        self.forgotten_chunks: set[tuple[int | None, str]] = set()
         self.last_forgotten: dict[int | None, int] = {}
 
     def hear(self, event: Any) -> None:
@@ -81,9 +82,17 @@ def row_damages(connection: Connection, said: Said) -> Iterator[Owned]:
     yield from _vectors(connection, said)
     for row in connection.execute(load("read_row_counts")).fetchall() if not said.last_forgotten else ():
         if row["rows"] != row["highest"]:  # nothing but an erasure takes a row away
-            yield None, Damage("ids_changed", None, f"{row['name']}: {row['rows']} rows, but the highest id is {row['highest']}")
+            yield (
+                None,
+                Damage(
+                    "ids_changed", None, f"{row['name']}: {row['rows']} rows, but the highest id is {row['highest']}"
+                ),
+            )
     for row in connection.execute(load("read_foreign_evidence")).fetchall():
-        yield row["scope_id"], Damage("row_changed", None, f"evidence {row['rank']} of {row['retrieval_id']} is of another scope")
+        yield (
+            row["scope_id"],
+            Damage("row_changed", None, f"evidence {row['rank']} of {row['retrieval_id']} is of another scope"),
+        )
     for row in connection.execute(load("read_wrong_stats")).fetchall():
         yield row["scope_id"], Damage("cache_changed", None, f"source_stat of source {row['id']}; run `arr sync`")
 
@@ -108,11 +117,10 @@ def _scopes(connection: Connection, said: Said) -> Iterator[Owned]:
 def _hashed(connection: Connection, said: Said) -> Iterator[Owned]:
     """Roots, models and lists of what was left out: one hash each."""
     rows: list[tuple[tuple[str, int | None, str], str]] = [
-        (("root", row["scope_id"], str(row["id"])), root_hash(row)) for row in connection.execute(load("read_all_roots"))
+        (("root", row["scope_id"], str(row["id"])), root_hash(row))
+        for row in connection.execute(load("read_all_roots"))
     ]
-    rows += [
-        (("embedding_model", None, row["fingerprint"]), model_hash(row)) for row in embedding_models(connection)
-    ]
+    rows += [(("embedding_model", None, row["fingerprint"]), model_hash(row)) for row in embedding_models(connection)]
     lists = groupby(connection.execute(load("read_all_left_out")), lambda row: (row["scope_id"], row["root_id"]))
     rows += [(("left_out", scope, str(root)), left_out_hash(list(mine))) for (scope, root), mine in lists]
     hashes = dict(said.hashes)
@@ -149,7 +157,10 @@ def _chunks(connection: Connection, said: Said) -> Iterator[Owned]:
         if row["scope_id"] != row["source_scope_id"] or begun != row["created_at"]:
             yield row["scope_id"], Damage("row_changed", seq, f"chunk {row['chunk_id']} does not begin with its source")
         elif ended is not None and ended not in said.ends[row["source_id"]]:
-            yield row["scope_id"], Damage("visibility_changed", seq, f"chunk {row['chunk_id']} does not end with its source")
+            yield (
+                row["scope_id"],
+                Damage("visibility_changed", seq, f"chunk {row['chunk_id']} does not end with its source"),
+            )
 
 
 def _vectors(connection: Connection, said: Said) -> Iterator[Owned]:
@@ -169,7 +180,7 @@ def _vectors(connection: Connection, said: Said) -> Iterator[Owned]:
         elif any(row["retired_revision"] != _end(row, said.vectors_retired[scope]) for row in mine):
             yield scope, Damage("visibility_changed", seq, subject)
     for (scope, revision, chunk_id), (seq, _) in expected.items():
-        if not said.was_forgotten(scope, seq):
+        if (scope, chunk_id) not in said.forgotten_chunks:
             yield scope, Damage("event_without_row", seq, f"vectors of chunk {chunk_id} at revision {revision}")
 
 

@@ -24,7 +24,9 @@ def hash_of_root(connection: Connection, root_id: int) -> str:
 
 def hashes_of_vectors(connection: Connection, chunk_rows: Iterable[int], revision: int) -> dict[str, str]:
     """For each chunk id, the hash over the vectors that its row got at ``revision``."""
-    rows = connection.execute(load("read_added_vectors"), {"chunks": json.dumps(list(chunk_rows)), "revision": revision})
+    rows = connection.execute(
+        load("read_added_vectors"), {"chunks": json.dumps(list(chunk_rows)), "revision": revision}
+    )
     return {chunk_id: vectors_hash(list(mine)) for chunk_id, mine in groupby(rows, lambda row: row["chunk_id"])}
 
 

@@ -67,7 +67,7 @@ def check_store(path: Path) -> CheckReport:
 def _finding(name: str, check: Callable[[Connection], list[str]], connection: Connection | None) -> Finding:
     try:
         problems = check(connection)  # type: ignore[arg-type]
-    except (sqlite3.DatabaseError, StoreError) as error:  # a damaged page can surface in any statement
+    except (sqlite3.DatabaseError, StoreError, ValueError) as error:  # damage can surface in any statement and any text
         problems = [str(error)]
     return Finding(name, not problems, tuple(problems[:MAX_NAMED]))
 
@@ -85,7 +85,9 @@ def _integrity(path: Path) -> list[str]:
 
 
 def _foreign_keys(connection: Connection) -> list[str]:
-    return [f"{row[0]} row {row[1]} points at a missing {row[2]}" for row in connection.execute("PRAGMA foreign_key_check")]
+    return [
+        f"{row[0]} row {row[1]} points at a missing {row[2]}" for row in connection.execute("PRAGMA foreign_key_check")
+    ]
 
 
 def _schema(connection: Connection) -> list[str]:
@@ -135,7 +137,11 @@ def _fts5(path: Path) -> list[str]:
 def _index_equals_content(connection: Connection) -> list[str]:
     if not has_text_index(connection):
         return ["the text index is missing; run `arr db rebuild`"]
-    return [*index_problems(connection, "chunk"), *index_problems(connection, "memory"), *index_note_problems(connection)]
+    return [
+        *index_problems(connection, "chunk"),
+        *index_problems(connection, "memory"),
+        *index_note_problems(connection),
+    ]
 
 
 def _audit(connection: Connection) -> list[str]:

@@ -95,7 +95,7 @@ def new_store(target: Path) -> Iterator[Path]:
             os.fsync(handle.fileno())
         _take_name(made, target)
     finally:
-        for ending in SIDE_FILES:
+        for ending in (*SIDE_FILES, "-lock"):
             made.with_name(made.name + ending).unlink(missing_ok=True)
 
 

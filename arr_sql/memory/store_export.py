@@ -2,7 +2,7 @@
 
 Every content table, every column, ids kept: answers, history, replay and the audit chain are the same afterwards. What is
 derived (the text index) is made anew. The tree is for reading, comparing and archiving: two exports of one file are equal
-to the byte, and a change of one row is a change of one line. Held by tests/memory/test_export.py.
+to the byte, and a change of one row is a change of one line. Held by tests/memory/test_backup.py.
 """
 
 from __future__ import annotations

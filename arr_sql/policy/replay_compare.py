@@ -68,7 +68,9 @@ def _without_counts(degradation: Mapping[str, Any]) -> dict[str, Any]:
     """How many files grep had read when it stopped is about the disk and the machine."""
     if degradation["tool_name"] != GREP:
         return dict(degradation)
-    detail = {name: value for name, value in degradation["detail"].items() if name not in ("files", "lines", "withheld")}
+    detail = {
+        name: value for name, value in degradation["detail"].items() if name not in ("files", "lines", "withheld")
+    }
     return {**degradation, "detail": detail}
 
 
@@ -92,7 +94,9 @@ def first_difference(recorded: Mapping[str, Any], replayed: Mapping[str, Any]) -
 
 
 def differs_in_grep_only(
-    recorded: Mapping[str, Any], replayed: Mapping[str, Any], ranks: Mapping[tuple[str, str], Sequence[tuple[int, float]]]
+    recorded: Mapping[str, Any],
+    replayed: Mapping[str, Any],
+    ranks: Mapping[tuple[str, str], Sequence[tuple[int, float]]],
 ) -> bool:
     """Did every channel but grep give what it gave then?
 

@@ -34,8 +34,9 @@ class _Now:
 class FreshnessChecker:
     """Checks hits against the trusted folders; each file is read once. Use as a context manager."""
 
-    def __init__(self, roots: Mapping[int, GrepRoot]) -> None:
-        self._roots = roots
+    def __init__(self, roots: Mapping[int, GrepRoot], *, keep_text: bool = True) -> None:
+        """``keep_text=False`` for a look at very many files, where no span is wanted."""
+        self._roots, self._keep_text = roots, keep_text
         self._opened: dict[int, Root | None] = {}
         self._files: dict[tuple[int, str], _Now] = {}
 
@@ -85,7 +86,7 @@ class FreshnessChecker:
             else:
                 digest = sha256_bytes(read.data)
                 text = None
-                if digest != file.content_hash and read.size <= MAX_COMPARED_BYTES:
+                if self._keep_text and digest != file.content_hash and read.size <= MAX_COMPARED_BYTES:
                     decoded = decode(read.data)
                     text = None if isinstance(decoded, Undecodable) else decoded.text
                 self._files[key] = _Now(digest, text=text)

@@ -17,8 +17,11 @@ def raw(project: Path) -> bytes:
 
 def test_a_dry_run_lists_and_changes_nothing(project: Path) -> None:
     """By name in text, everything in JSON; exit code 0, the memory still there; no --yes needed."""
-    ran = arr("forget", "--memory", MEMORY, "--source", "notes/warmup.md", "--query", "warmup", "--dry-run", cwd=project)
-    assert ran.code == 0 and "Goes for good: 1 memory, 1 memory version, 1 source," in ran.out and f"memory {MEMORY} (candidate): Warmup" in ran.out
+    ran = arr(
+        "forget", "--memory", MEMORY, "--source", "notes/warmup.md", "--query", "warmup", "--dry-run", cwd=project
+    )
+    assert ran.code == 0 and "Goes for good: 1 memory, 1 memory version, 1 source," in ran.out
+    assert f"memory {MEMORY} (candidate): Warmup" in ran.out
     assert "source notes/warmup.md" in ran.out and "retrieval r1-" in ran.out
     listing = arr("forget", "--scope", "--dry-run", "--json", cwd=project).json
     assert {item["source_ref"] for item in listing["sources"]} >= {"notes/数据.md", "src/train.py"}
@@ -58,7 +61,11 @@ def test_a_file_that_is_still_there_is_named(project: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [((), "Say what to forget"), (("--scope", "--memory", "x"), "leave the others out"), (("--source", "nowhere.md"), "holds nothing called")],
+    [
+        ((), "Say what to forget"),
+        (("--scope", "--memory", "x"), "leave the others out"),
+        (("--source", "nowhere.md"), "holds nothing called"),
+    ],
 )
 def test_mistakes_are_clear(project: Path, arguments: tuple[str, ...], said: str) -> None:
     """No traceback, one line, exit code 1."""
@@ -81,7 +88,10 @@ def test_copies(project: Path) -> None:
     assert (value["database"], value["checked"]) == ("r.db", True)
     assert arr("db", "export", "tree", "--json", cwd=project).json["rows"]["memory"] == 2
     assert arr("db", "import", "tree", "--to", "i.db", cwd=project).out.startswith("Imported and checked: ")
-    asked = [arr("search", "warmup", "--db", name, "--json", cwd=project).json["evidence"] for name in ("r.db", "i.db", ".arr/arr.db")]
+    asked = [
+        arr("search", "warmup", "--db", name, "--json", cwd=project).json["evidence"]
+        for name in ("r.db", "i.db", ".arr/arr.db")
+    ]
     assert asked[0] == asked[1] == asked[2] != []
     assert arr("db", "export", "tree", cwd=project).code == 1
 

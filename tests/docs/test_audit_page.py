@@ -25,9 +25,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("audit"))
 
 
-def test_there_are_eight_questions() -> None:
-    """The page holds eight questions and two checks by hand, each with its output."""
-    assert (len(QUESTIONS), len(PROGRAMS)) == (8, 2)
+def test_there_are_twenty_questions() -> None:
+    """The page holds twenty questions and two checks by hand, each with its output."""
+    assert (len(QUESTIONS), len(PROGRAMS)) == (20, 2)
     assert all(block.output for block in [*QUESTIONS, *PROGRAMS])
 
 

@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 import _generate
 
 # Reasons that sync and the decoder give beside those of the walk and the trusted folder.
-OTHER_REASONS = {"unknown_format", "name_not_utf8", "binary", "unreadable"}
+OTHER_REASONS = {"unknown_format", "name_not_utf8", "binary", "unreadable", "own_file"}
 
 
 def page(name: str) -> str:

@@ -77,3 +77,19 @@ def test_a_stray_quote_does_not_swallow_the_file() -> None:
 def test_columns(path: str, text: str, heading: str) -> None:
     """Delimiter by suffix or count; a file without names has none."""
     assert read(path, text).pieces[0].heading == heading
+
+
+def test_a_withheld_line_names_no_section() -> None:
+    """What stands in the place of a credential looks like an INI header and is none: the keys around it keep theirs."""
+    from arr_sql.ingest.prepare import Prepared, prepare
+
+    made = prepare("keys.ini", b"[main]\nregion = lunar\npassword = hunter2-plum-77x\nzone = south\n", 0)
+    assert isinstance(made, Prepared)
+    assert [(c.chunk.heading, c.chunk.locator) for c in made.chunks] == [("main", "1-4 main")]
+
+
+def test_templates_of_secrets_are_read() -> None:
+    """`.env.example` tells which settings there are, and holds none."""
+    from arr_sql.ingest.readers import reader_for
+
+    assert [getattr(reader_for(f"a/{name}"), "name", "") for name in (".env.example", ".env.sample")] == ["config", "config"]

@@ -65,7 +65,9 @@ def again(database: ResearchDatabase, path: Path, make_database: MakeDatabase) -
     return make_database(path=path, folder=database.project_folder)
 
 
-def test_a_backup_gives_the_same_answers(database: ResearchDatabase, make_database: MakeDatabase, tmp_path: Path) -> None:
+def test_a_backup_gives_the_same_answers(
+    database: ResearchDatabase, make_database: MakeDatabase, tmp_path: Path
+) -> None:
     """One file, checked, with everything in it; the restored database too."""
     size = database.backup(tmp_path / "copies" / "lab.db")
     assert [item.name for item in (tmp_path / "copies").iterdir()] == ["lab.db"]
@@ -105,7 +107,7 @@ def test_nothing_is_overwritten(database: ResearchDatabase, tmp_path: Path) -> N
     ):
         if not (tmp_path / "tree").exists():
             database.export(tmp_path / "tree")
-        with pytest.raises(InputError, match="exists already. Nothing is overwritten"):
+        with pytest.raises(InputError, match=r"exists already\. Nothing is overwritten"):
             step()
     assert target.read_bytes() == b"precious"
     (tmp_path / "y.db-wal").write_bytes(b"of another")
@@ -115,7 +117,9 @@ def test_nothing_is_overwritten(database: ResearchDatabase, tmp_path: Path) -> N
         database.export(tmp_path / "tree")
 
 
-def test_a_file_made_meanwhile_is_not_overwritten(database: ResearchDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_made_meanwhile_is_not_overwritten(
+    database: ResearchDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two backups to one name at once: the first that is done has it."""
     target = tmp_path / "x.db"
     real = store_copy.require_whole
@@ -157,7 +161,9 @@ def test_a_copy_is_no_more_open_than_the_original(database: ResearchDatabase, tm
     assert stat.S_IMODE((tmp_path / "x.db").stat().st_mode) == 0o600
 
 
-def test_an_export_makes_the_same_file_again(database: ResearchDatabase, make_database: MakeDatabase, tmp_path: Path) -> None:
+def test_an_export_makes_the_same_file_again(
+    database: ResearchDatabase, make_database: MakeDatabase, tmp_path: Path
+) -> None:
     """Same answers, same log, same ids; and its own export is the same tree to the byte."""
     expected = answers(database)
     rows = database.export(tmp_path / "tree")
@@ -175,7 +181,9 @@ def test_an_export_makes_the_same_file_again(database: ResearchDatabase, make_da
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
         writer.execute("DELETE FROM audit_event")
     writer.close()
-    again(database, tmp_path / "copy.db", make_database).add_memory(title="goes on", content="in the copy", kind="knowledge")
+    again(database, tmp_path / "copy.db", make_database).add_memory(
+        title="goes on", content="in the copy", kind="knowledge"
+    )
     assert copy.verify_audit().damages == ()
 
 
@@ -190,10 +198,14 @@ def test_the_tree_is_lines_of_json(database: ResearchDatabase, tmp_path: Path) -
         if old != new:
             changed[file.stem] = (len(old - new), len(new - old))
     assert changed == {"audit_event": (0, 1), "memory": (0, 1), "scope": (1, 1), "scope_index": (2, 2)}
-    chunks = [json.loads(line) for line in (tmp_path / "one/tables/chunk.jsonl").read_text("utf-8").splitlines() if line]
+    chunks = [
+        json.loads(line) for line in (tmp_path / "one/tables/chunk.jsonl").read_text("utf-8").splitlines() if line
+    ]
     assert [row["id"] for row in chunks] == sorted(row["id"] for row in chunks)
     text = (tmp_path / "one/tables/chunk.jsonl").read_bytes()
-    assert "学习率减半".encode() in text and b'"base64":' in (tmp_path / "one/tables/chunk_embedding.jsonl").read_bytes()
+    assert (
+        "学习率减半".encode() in text and b'"base64":' in (tmp_path / "one/tables/chunk_embedding.jsonl").read_bytes()
+    )
 
 
 SPOILT: dict[str, tuple[Callable[[Path], Any], str]] = {

@@ -104,6 +104,10 @@ def test_what_is_taken_away_and_what_can_not_be(make_database: MakeDatabase) -> 
         assert caught.value.field == next(iter(change))
     with pytest.raises(InputError, match="credential"):
         database.edit_memory("m", content="aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
+    with pytest.raises(InputError, match="The reason holds what looks like a credential"):
+        database.edit_memory(
+            "m", title="new", reason="aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+        )
     with pytest.raises(InputError, match="There is no memory 'x'"):
         database.edit_memory("x", title="y")
     assert database.memory("m") == edited

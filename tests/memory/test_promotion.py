@@ -68,6 +68,8 @@ def test_a_scope_is_opened_from_another_and_copies_nothing(make_database: MakeDa
     ).fetchone()
     reader.close()
     assert tuple(row) == ("main", 2)
+    listed = {scope["branch"]: (scope["parent"], scope["parent_revision"]) for scope in main.scopes()}
+    assert listed == {"main": (None, None), "try-lion": (list(SCOPE.values()), 2)}
     with pytest.raises(StateError, match="is open already"):
         branch.open_scope_from(SCOPE)
     assert check_store(main.path).passed

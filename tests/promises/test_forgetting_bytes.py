@@ -29,7 +29,7 @@ from arr_sql.memory.store_check import check_store
 from tests.conftest import SCOPE, FakeEmbedder, StepClock, other_scopes
 
 ERASURES = 50
-KILLS = 12
+KILLS = 10
 PLAN: Any = {"tool_rounds": [["bm25", "research-memory", "vector"]]}
 LATIN = "abcdefghijklmnopqrstuvwxyz"
 HAN = "学习率减半验证损失不再下降时缓存命中实验环境参数收敛曲线梯度爆炸权重衰减批量大小"
@@ -71,7 +71,9 @@ class Thing:
         return [*words, self.name] if self.kind == "source" else words
 
 
-things = st.builds(Thing, st.sampled_from(("source", "memory", "query")), st.integers(1, 6000), st.booleans(), st.integers(2, 60))
+things = st.builds(
+    Thing, st.sampled_from(("source", "memory", "query")), st.integers(1, 6000), st.booleans(), st.integers(2, 60)
+)
 stores = st.lists(things, min_size=2, max_size=6, unique_by=(lambda thing: thing.seed, lambda thing: thing.seed % 7919))
 
 
@@ -116,9 +118,14 @@ def request(gone: list[Thing]) -> dict[str, Any]:
 
 def in_bytes(folder: Path, held: list[Thing]) -> list[str]:
     """The words of ``held`` that stand in the files, in any of four writings."""
-    data = b"\n".join((folder / f"x.db{end}").read_bytes() for end in ("", "-wal", "-shm", "-journal") if (folder / f"x.db{end}").exists())
-    writings = [lambda t: t.encode(), lambda t: t.encode("utf-16-le"), lambda t: t.encode("utf-16-be"), lambda t: json.dumps(t)[1:-1].encode()]
-    return [piece for thing in held for piece in thing.pieces() if any(writing(piece) in data for writing in writings)]
+    files = [folder / f"x.db{end}" for end in ("", "-wal", "-shm", "-journal")]
+    data = b"\n".join(file.read_bytes() for file in files if file.exists())
+    pieces = [piece for thing in held for piece in thing.pieces()]
+    return [piece for piece in pieces if any(writing in data for writing in writings(piece))]
+
+
+def writings(text: str) -> list[bytes]:
+    return [text.encode(), text.encode("utf-16-le"), text.encode("utf-16-be"), json.dumps(text)[1:-1].encode()]
 
 
 def texts_of(folder: Path, ids: set[int]) -> list[Any]:
@@ -126,7 +133,16 @@ def texts_of(folder: Path, ids: set[int]) -> list[Any]:
     reader = open_reader(folder / "x.db")
     try:
         found = []
-        for table in ("memory", "chunk", "chunk_embedding", "source_version", "retrieval", "retrieval_evidence", "root", "scope_index"):
+        for table in (
+            "memory",
+            "chunk",
+            "chunk_embedding",
+            "source_version",
+            "retrieval",
+            "retrieval_evidence",
+            "root",
+            "scope_index",
+        ):
             rows = reader.execute(f"SELECT * FROM {table}").fetchall()
             found += [(table, *map(repr, row)) for row in rows if row["scope_id"] not in ids]
         return sorted(found)
@@ -139,14 +155,20 @@ def answer(database: ResearchDatabase, query: str) -> Any:
     return [(item.chunk_id, item.content, item.source_ref) for item in value.evidence]
 
 
+def found(database: ResearchDatabase, word: str) -> bool:
+    """Is a text with this word among the answers to it?"""
+    return any(word in content for _, content, _ in answer(database, word))
+
+
 @settings(max_examples=max(ERASURES, settings().max_examples // 4), suppress_health_check=list(HealthCheck))
 @given(stores, st.integers(0, 63), st.booleans())
-@example([Thing("source", 1, True, 60), Thing("source", 2, False, 60), Thing("query", 3, True, 5), Thing("memory", 4, True, 40)], 0b1101, True)
+@example([Thing("source", 1, True, 60), Thing("source", 2, False, 60), Thing("query", 3, True, 5)], 0b101, True)
+@example([Thing("source", 2, False, 60), Thing("query", 3, True, 5), Thing("memory", 4, True, 40)], 0b110, False)
 @example([Thing("memory", 5, False, 50), Thing("memory", 6, False, 50)], 1, False)
 def test_no_byte_is_left_and_nothing_else_is_changed(held: list[Thing], chosen: int, whole_scope: bool) -> None:
     """Random texts in two scripts in sources, memories and queries: the chosen ones are found before and not after.
 
-    The others answer as they did, a neighbour that holds other texts keeps every row, the log verifies, the file passes.
+    The others are found as before, a neighbour that holds other texts keeps every row, the log verifies, the file passes.
     """
     gone = held if whole_scope else [thing for number, thing in enumerate(held) if chosen >> number & 1] or held[:1]
     kept = [thing for thing in held if thing not in gone]
@@ -156,18 +178,24 @@ def test_no_byte_is_left_and_nothing_else_is_changed(held: list[Thing], chosen: 
         with opened(folder) as database:
             fill(database, held)
             neighbour = ResearchDatabase.create(
-                folder / "x.db", other_scopes()[0], project_folder=beside, actor="tester", clock=StepClock(), embedder=FakeEmbedder
+                folder / "x.db",
+                other_scopes()[0],
+                project_folder=beside,
+                actor="tester",
+                clock=StepClock(),
+                embedder=FakeEmbedder,
             )
             theirs = [Thing(kind, 7000 + n, n % 2 == 0, 20) for n, kind in enumerate(("source", "memory", "query"))]
             fill(neighbour, theirs)
             mine = {1}
             before, rows = answer(neighbour, theirs[0].text[:60]), texts_of(folder, mine)
             assert sorted(set(in_bytes(folder, gone))) == sorted({piece for thing in gone for piece in thing.pieces()})
-            words = [answer(database, thing.text[:20])[0][:1] for thing in kept if thing.kind != "query"]
+            asked = [thing.pieces()[0] for thing in kept if thing.kind != "query"]
+            assert all(found(database, word) for word in asked)
             report = database.forget(**({"whole_scope": True} if whole_scope else request(gone)))
             assert report.result == "clean"
             assert in_bytes(folder, gone) == []
-            assert [answer(database, thing.text[:20])[0][:1] for thing in kept if thing.kind != "query"] == words
+            assert all(found(database, word) for word in asked)
             assert (answer(neighbour, theirs[0].text[:60]), texts_of(folder, mine)) == (before, rows)
             assert len(in_bytes(folder, [*kept, *theirs])) == sum(len(thing.pieces()) for thing in (*kept, *theirs))
             assert database.verify_audit().damages == ()
@@ -203,7 +231,7 @@ print("done", flush=True)
 
 def test_a_kill_leaves_everything_or_what_the_next_run_completes(tmp_path: Path) -> None:
     """SIGKILL at random instants: the file passes, the texts are all there or all unreachable, and the same call finishes."""
-    held = [Thing(kind, 100 + n, n % 2 == 0, 200) for n, kind in enumerate(("source", "memory", "query") * 6)]
+    held = [Thing(kind, 100 + n, n % 2 == 0, 70) for n, kind in enumerate(("source", "memory", "query") * 6)]
     gone, kept = held[:9], held[9:]
     (tmp_path / "first").mkdir()
     with opened(tmp_path / "first") as database:
@@ -243,7 +271,9 @@ def test_a_kill_leaves_everything_or_what_the_next_run_completes(tmp_path: Path)
                 assert database.forget(**request(gone)).result == "clean"
         assert in_bytes(folder, gone) == []
         assert [row for row in texts_of(folder, set()) if row[0] in ("memory", "chunk") and row not in first] == []
-        assert len(memories - names) == 3 and not [row for row in first if is_kept(row) and row not in texts_of(folder, set())]
+        assert len(memories - names) == 3 and not [
+            row for row in first if is_kept(row) and row not in texts_of(folder, set())
+        ]
         assert check_store(folder / "x.db").passed
         shutil.rmtree(folder)
     assert () in seen and len(seen) >= 2

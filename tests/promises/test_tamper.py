@@ -39,7 +39,7 @@ def history(folder: Path) -> tuple[Path, Path]:
     """A file with rows of every kind, live and retired, of two scopes, and an anchor of it."""
     path, notes = folder / "lab.db", folder / "notes"
     notes.mkdir(parents=True)
-    words = "router budget warmup decay plane zinc copper loss schedule queue shard epoch 学习率 lr_decay".split()
+    words = ["router", "budget", "warmup", "decay", "plane", "zinc", "copper", "loss", "schedule", "queue", "shard", "epoch", "学习率", "lr_decay"]
     rng = random.Random(11)
 
     def text() -> str:
@@ -102,9 +102,15 @@ def everything(path: Path) -> Any:
     """All that the product can read in a file: every row of every table (rowids too), every posting, the application's numbers."""
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
-        tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-        said: list[Any] = [connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version", "encoding")]
-        said.append(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name").fetchall())
+        tables = [
+            row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        ]
+        said: list[Any] = [
+            connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version", "encoding")
+        ]
+        said.append(
+            connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name").fetchall()
+        )
         for name in tables:
             if not name.startswith(INDEX_TABLES) or name in ("chunk_term", "memory_term"):
                 said.append((name, sorted(map(repr, connection.execute(f"SELECT * FROM {name}")))))
@@ -149,7 +155,9 @@ def test_a_flipped_byte_is_reported_or_unused(whole: tuple[Path, Path], tmp_path
         else:
             counts["missed"] += 1
             missed.append((place, place // PAGE + 1, place % PAGE, mask))
-    print(f"\n{len(data):,} bytes, {FLIPS} flips: caught {counts['caught']}, unused {counts['unused']}, missed {counts['missed']}")
+    print(
+        f"\n{len(data):,} bytes, {FLIPS} flips: caught {counts['caught']}, unused {counts['unused']}, missed {counts['missed']}"
+    )
     print("  " + ", ".join(f"{name} {count}" for name, count in by_check.most_common()))
     assert missed == []
     assert counts["caught"] > FLIPS / 3
@@ -206,7 +214,9 @@ def column_edits(path: Path) -> list[tuple[str, Callable[[Connection], object]]]
     connection.row_factory = sqlite3.Row
     rng = random.Random(5)
     found: list[tuple[str, Callable[[Connection], object]]] = []
-    names = [row["name"] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    names = [
+        row["name"] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    ]
     for table in names:
         if table.startswith((*INDEX_TABLES, "sqlite_")):
             continue
@@ -219,11 +229,18 @@ def column_edits(path: Path) -> list[tuple[str, Callable[[Connection], object]]]
             for row in rng.sample(rows, 1 if len(columns) > 14 else min(2, len(rows))):
                 value = other_value(row[column["name"]], column["type"], rng)
                 where = " AND ".join(f"{key} IS ?" for key in keys)
-                statement, bound = f"UPDATE {table} SET {column['name']} = ? WHERE {where}", (value, *(row[key] for key in keys))
-                found.append((f"{table}.{column['name']}: {row[column['name']]!r:.40} -> {value!r:.40}", _run(statement, bound)))
+                statement, bound = (
+                    f"UPDATE {table} SET {column['name']} = ? WHERE {where}",
+                    (value, *(row[key] for key in keys)),
+                )
+                found.append(
+                    (f"{table}.{column['name']}: {row[column['name']]!r:.40} -> {value!r:.40}", _run(statement, bound))
+                )
         for row in rng.sample(rows, min(2, len(rows))):
             where = " AND ".join(f"{key} IS ?" for key in keys)
-            found.append((f"DELETE FROM {table}", _run(f"DELETE FROM {table} WHERE {where}", tuple(row[key] for key in keys))))
+            found.append(
+                (f"DELETE FROM {table}", _run(f"DELETE FROM {table} WHERE {where}", tuple(row[key] for key in keys)))
+            )
     connection.close()
     return found
 
@@ -238,12 +255,16 @@ def rechain(connection: Connection, first: int) -> None:
         f"SELECT e.*, {', '.join(f's.{name}' for name in SCOPE_COLUMNS)} FROM audit_event AS e "
         "LEFT JOIN scope AS s ON s.id = e.scope_id WHERE e.seq >= ? ORDER BY e.seq", (first,)
     ).fetchall()  # fmt: skip
-    before = connection.execute("SELECT hash FROM audit_event WHERE seq < ? ORDER BY seq DESC LIMIT 1", (first,)).fetchone()
+    before = connection.execute(
+        "SELECT hash FROM audit_event WHERE seq < ? ORDER BY seq DESC LIMIT 1", (first,)
+    ).fetchone()
     previous = before["hash"] if before else "0" * 64
     for row in rows:
         scope = tuple(row[name] for name in SCOPE_COLUMNS) if row["scope_id"] is not None else None
         digest = event_hash(previous, row, scope)
-        connection.execute("UPDATE audit_event SET prev_hash = ?, hash = ? WHERE seq = ?", (previous, digest, row["seq"]))
+        connection.execute(
+            "UPDATE audit_event SET prev_hash = ?, hash = ? WHERE seq = ?", (previous, digest, row["seq"])
+        )
         previous = digest
 
 
@@ -284,13 +305,17 @@ def chain_edits(path: Path) -> list[tuple[str, Callable[[Connection], object]]]:
         c.execute("UPDATE memory SET actor = 'mallory' WHERE id = 1")
         row = c.execute("SELECT * FROM memory WHERE id = 1").fetchone()
         event = c.execute("SELECT seq FROM audit_event WHERE subject_kind = 'memory' ORDER BY seq LIMIT 1").fetchone()
-        c.execute("UPDATE audit_event SET subject_hash = ?, actor = 'mallory' WHERE seq = ?", (memory_hash(row), event["seq"]))
+        c.execute(
+            "UPDATE audit_event SET subject_hash = ?, actor = 'mallory' WHERE seq = ?", (memory_hash(row), event["seq"])
+        )
         rechain(c, event["seq"])
 
     def retrieval_never_was(c: Connection) -> None:
         """The last retrieval and everything about it gone, the log cut where it was."""
         row = c.execute("SELECT id, retrieval_id, scope_id FROM retrieval ORDER BY id DESC LIMIT 1").fetchone()
-        first = c.execute("SELECT min(seq) FROM audit_event WHERE subject_id = ? AND scope_id = ?", tuple(row)[1:]).fetchone()[0]
+        first = c.execute(
+            "SELECT min(seq) FROM audit_event WHERE subject_id = ? AND scope_id = ?", tuple(row)[1:]
+        ).fetchone()[0]
         c.execute("DELETE FROM retrieval_evidence WHERE retrieval = ?", (row["id"],))
         c.execute("DELETE FROM retrieval WHERE id = ?", (row["id"],))
         c.execute("DELETE FROM audit_event WHERE seq >= ?", (first,))
@@ -335,6 +360,8 @@ def test_every_edit_is_reported(whole: tuple[Path, Path], tmp_path: Path) -> Non
         counts["caught" if said else "missed"] += 1
         if not said:
             missed.append(name)
-    print(f"\nSQL edits: caught {counts['caught']}, refused by SQLite {counts['refused']}, unused {counts['unused']}, missed {counts['missed']}")
+    print(
+        f"\nSQL edits: caught {counts['caught']}, refused by SQLite {counts['refused']}, unused {counts['unused']}, missed {counts['missed']}"
+    )
     assert missed == []
     assert counts["caught"] >= 200

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from arr_sql.core.redaction import WITHHELD_LINE
+
 from .base import Cut, ReadResult, TextReader, clip, cover, join_heading, split_lines
 
 _SECTION = re.compile(r"\[{1,2}\s*(?P<name>[^\]\n]{1,160}?)\s*\]{1,2}\s*(?:[#;].*)?$")
@@ -19,7 +21,7 @@ _JSON_KEY = re.compile(r"(?P<indent>\s*)\"(?P<name>[^\"\\\n]{1,120})\"\s*:")
 _SUFFIXES = ".ini .cfg .conf .properties .cff .lock .service .webmanifest"
 _FILE_NAMES = (
     ".gitignore .gitattributes .gitmodules .dockerignore .editorconfig .flake8 .pylintrc .arrignore .prettierrc"
-    " .babelrc .clang-format .clang-tidy pipfile codeowners"
+    " .babelrc .clang-format .clang-tidy pipfile codeowners .env.example .env.sample .env.template .env.dist"
 )
 _INNER_KEY = {
     "yaml": re.compile(r"(?P<indent>[ \t]+)(?:- )?(?P<name>[^\s#:{}\[\],&*!|>%@`\"'-][^:\n]{0,120}?)\s*:(?:\s|$)"),
@@ -33,7 +35,7 @@ class ConfigReader(TextReader):
     """YAML, TOML, JSON, INI and their relatives."""
 
     name = "config"
-    version = "2"
+    version = "3"
     suffixes = frozenset({*_LANGUAGES, *_SUFFIXES.split()})
     file_names = frozenset(_FILE_NAMES.split())
 
@@ -57,7 +59,7 @@ def _cuts(lines: list[str], language: str) -> list[Cut]:
         if not line.strip():
             lead = None
             continue
-        if line.startswith(("#", ";")):
+        if line.startswith(("#", ";", WITHHELD_LINE)):  # what stands for a credential looks like a section's name
             lead = index if lead is None else lead
             continue
         match = None

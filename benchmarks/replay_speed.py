@@ -1,0 +1,85 @@
+"""How long does a replay take in a scope of many chunks?
+
+    python benchmarks/replay_speed.py [CHUNKS]
+
+Prints the time of one search, of one replay (which copies the scope and indexes it anew) and of replaying 20 retrievals
+at five revisions together. Vectors have 384 components, as the default model's; they are made without a model.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from arr_sql.core.research_models import ScopeKey
+from arr_sql.database import ResearchDatabase
+from arr_sql.index.embedders.protocol import EmbedderSpec
+
+SCOPE = ScopeKey(team_id="t", project_id="p", repository="r", branch="main", experiment_environment="e")
+PLAN = {"tool_rounds": [["research-memory", "bm25", "vector"]]}
+
+
+class RandomVectors:
+    """Unit vectors that depend on the text alone."""
+
+    spec = EmbedderSpec(id="random", revision="1", dimension=384, window_tokens=512)
+
+    def embed_queries(self, texts: Sequence[str]) -> list[bytes | None]:
+        """One vector a text."""
+        import numpy as np
+
+        found: list[bytes | None] = []
+        for text in texts:
+            values = np.random.default_rng(abs(hash(text)) % 2**32).standard_normal(384)
+            found.append((values / np.linalg.norm(values)).astype("<f4").tobytes())
+        return found
+
+    embed_passages = embed_queries
+
+
+def main(chunks: int) -> None:
+    """Build the scope, search, replay."""
+    rng = random.Random(1)
+    words = ["".join(rng.choices("abcdefghijklmnop", k=rng.randint(3, 9))) for _ in range(5000)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "notes"
+        folder.mkdir()
+        per_file = 50
+        for number in range(chunks // per_file):
+            parts = [f"## {rng.choice(words)}\n\n{' '.join(rng.choices(words, k=120))}\n" for _ in range(per_file)]
+            (folder / f"{number}.md").write_text("\n".join(parts), "utf-8")
+        with ResearchDatabase.create(
+            folder.parent / "b.db", SCOPE, project_folder=folder.parent, actor="b", embedder=RandomVectors
+        ) as database:
+            database.add(folder)
+            database.embed()
+            print(f"{database.status()['chunks']} chunks, {database.path.stat().st_size / 1e6:.0f} MB")
+            ids = []
+            for step in range(5):
+                for _ in range(4):
+                    started = time.perf_counter()
+                    ids.append(database.search(" ".join(rng.choices(words, k=5)), plan=PLAN).retrieval_id)
+                    took = time.perf_counter() - started
+                (folder / f"{step}.md").write_text(
+                    f"# {rng.choice(words)}\n\n{' '.join(rng.choices(words, k=120))}\n", "utf-8"
+                )
+                database.sync()
+                database.embed()
+            print(f"one search: {took * 1000:.0f} ms")
+            started = time.perf_counter()
+            assert database.replay(ids[0]).outcome == "identical"
+            print(f"one replay: {time.perf_counter() - started:.1f} s")
+            started = time.perf_counter()
+            assert {item.outcome for item in database.replay_all()} == {"identical"}
+            print(f"twenty replays at five revisions: {time.perf_counter() - started:.1f} s")
+            started = time.perf_counter()
+            assert database.check().passed
+            print(f"db check: {time.perf_counter() - started:.1f} s")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
