@@ -43,7 +43,10 @@ def add(target: Path, workers: int) -> tuple[float, float, str, list[tuple[objec
         wall, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         reader = open_reader(Path(folder) / "a.db")
-        rows = [tuple(row) for row in reader.execute("SELECT id, chunk_id, locator, content_hash, terms_hash FROM chunk ORDER BY id")]
+        rows = [
+            tuple(row)
+            for row in reader.execute("SELECT id, chunk_id, locator, content_hash, terms_hash FROM chunk ORDER BY id")
+        ]
         reader.close()
         return wall, cpu, ran.stdout.strip(), rows
 
@@ -59,7 +62,9 @@ def main() -> None:
     for workers in options.workers:
         other_wall, other_cpu, _, other = add(options.folder, workers)
         same = "the same store" if other == rows else "ANOTHER STORE"
-        print(f"workers {workers}: {other_wall:6.1f} s, CPU {other_cpu:6.1f} s, {wall / other_wall:.2f} times as fast, {same}")
+        print(
+            f"workers {workers}: {other_wall:6.1f} s, CPU {other_cpu:6.1f} s, {wall / other_wall:.2f} times as fast, {same}"
+        )
 
 
 if __name__ == "__main__":

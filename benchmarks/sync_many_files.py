@@ -18,10 +18,34 @@ import threading
 import time
 from pathlib import Path
 
-WORDS = (
-    "warmup schedule learning rate attention gradient batch token layer loss cluster node checkpoint evaluation sample data "
-    "训练 数据 模型 学习率 实验 结果 分析 检索 记忆 论文"
-).split()
+WORDS = [
+    "warmup",
+    "schedule",
+    "learning",
+    "rate",
+    "attention",
+    "gradient",
+    "batch",
+    "token",
+    "layer",
+    "loss",
+    "cluster",
+    "node",
+    "checkpoint",
+    "evaluation",
+    "sample",
+    "data",
+    "训练",
+    "数据",
+    "模型",
+    "学习率",
+    "实验",
+    "结果",
+    "分析",
+    "检索",
+    "记忆",
+    "论文",
+]
 
 
 def text(rng: random.Random, words: int) -> str:
@@ -31,24 +55,44 @@ def text(rng: random.Random, words: int) -> str:
 def content(rng: random.Random, kind: str, number: int) -> bytes:
     """One file of a kind. Its number makes it unlike all others."""
     if kind == "md":
-        parts = [f"# Note {number}\n"] + [f"## Part {n}\n\n{text(rng, 60)}.\n\n- {text(rng, 8)}\n" for n in range(rng.randint(1, 6))]
+        parts = [f"# Note {number}\n"] + [
+            f"## Part {n}\n\n{text(rng, 60)}.\n\n- {text(rng, 8)}\n" for n in range(rng.randint(1, 6))
+        ]
         return "\n".join(parts).encode()
     if kind == "py":
         return "\n".join(
-            f"def step_{number}_{n}(x):\n    \"\"\"{text(rng, 8)}\"\"\"\n    return x * {n} + {rng.random()}\n" for n in range(rng.randint(1, 8))
+            f'def step_{number}_{n}(x):\n    """{text(rng, 8)}"""\n    return x * {n} + {rng.random()}\n'
+            for n in range(rng.randint(1, 8))
         ).encode()
     if kind == "log":
-        return "\n".join(f"2026-01-{n % 28 + 1:02d} 10:00:{n % 60:02d} INFO run {number} {text(rng, 6)} loss={rng.random():.4f}" for n in range(30)).encode()
+        return "\n".join(
+            f"2026-01-{n % 28 + 1:02d} 10:00:{n % 60:02d} INFO run {number} {text(rng, 6)} loss={rng.random():.4f}"
+            for n in range(30)
+        ).encode()
     if kind == "csv":
         return "\n".join(["step,loss,name", *(f"{n},{rng.random():.5f},run{number}" for n in range(60))]).encode()
     if kind == "jsonl":
-        return "\n".join(json.dumps({"id": f"{number}-{n}", "text": text(rng, 12)}, ensure_ascii=False) for n in range(12)).encode()
+        return "\n".join(
+            json.dumps({"id": f"{number}-{n}", "text": text(rng, 12)}, ensure_ascii=False) for n in range(12)
+        ).encode()
     if kind == "bib":
-        return "\n".join(f"@article{{key{number}x{n},\n  title = {{{text(rng, 7)}}},\n  author = {{Doe, Jane}},\n  year = {{20{n:02d}}}\n}}\n" for n in range(5)).encode()
+        return "\n".join(
+            f"@article{{key{number}x{n},\n  title = {{{text(rng, 7)}}},\n  author = {{Doe, Jane}},\n  year = {{20{n:02d}}}\n}}\n"
+            for n in range(5)
+        ).encode()
     if kind == "tex":
         return f"\\section{{Study {number}}}\n{text(rng, 90)}\n\\subsection{{More}}\n$a_{{{number}}} = b$ {text(rng, 60)}\n".encode()
     if kind == "ipynb":
-        cells = [{"cell_type": "code", "metadata": {}, "source": f"x = {n}  # {text(rng, 6)} {number}", "outputs": [], "execution_count": n} for n in range(4)]
+        cells = [
+            {
+                "cell_type": "code",
+                "metadata": {},
+                "source": f"x = {n}  # {text(rng, 6)} {number}",
+                "outputs": [],
+                "execution_count": n,
+            }
+            for n in range(4)
+        ]
         return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}).encode()
     if kind == "yaml":
         return "\n".join(f"key{n}: {text(rng, 3)}" for n in range(20)).encode() + f"\nrun: {number}\n".encode()
@@ -78,7 +122,11 @@ def run(project: Path, *arguments: str) -> tuple[float, int, int, str]:
     """Seconds, and the peak resident MB of the largest process and of all together; looked at ten times a second."""
     started = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "arr_sql", *arguments], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [sys.executable, "-m", "arr_sql", *arguments],
+        cwd=project,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     peaks = [0, 0]
     done = threading.Event()

@@ -14,10 +14,9 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from tests.ingest.pdf_maker import make_pdf  # noqa: E402
-
 from arr_sql.ingest import prepare as module  # noqa: E402
 from arr_sql.ingest.prepare import NotTaken, Prepared, prepare  # noqa: E402
+from tests.ingest.pdf_maker import make_pdf  # noqa: E402
 
 BOOK = {
     "nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"language": "python", "name": "python3"}},
@@ -107,7 +106,9 @@ def taken_table() -> str:
         if item.encoding not in ("utf-8", "bytes"):
             known.insert(0, f"{item.encoding} at {item.confidence:.2f}")
         said = [*item.warnings, *([f"{item.lines_withheld} line withheld"] if item.lines_withheld else [])]
-        rows.append(f"| {label} | {item.reader} | {_cell('; '.join(cuts))} | {_cell('; '.join(known))} | {_cell('; '.join(said))} |")
+        rows.append(
+            f"| {label} | {item.reader} | {_cell('; '.join(cuts))} | {_cell('; '.join(known))} | {_cell('; '.join(said))} |"
+        )
     return "\n".join(rows) + "\n"
 
 

@@ -1,7 +1,7 @@
 """The command line ``arr``: parse, call the database, print, map errors to exit codes.
 
 Commands are imported when they are used, so that ``arr --help`` stays quick. Exit codes: 0 done, 1 error, 2 usage,
-3 with ``--strict`` when the answer is partial or degraded, 4 when the file is busy, 130 after Ctrl-C, 141 when the
+3 with ``--strict`` when the answer is partial or degraded, 4 when the file is busy, 130 after Ctrl-C (0 where it is the way to end, `sync --watch`), 141 when the
 reader of a pipe went away.
 """
 

@@ -28,7 +28,11 @@ CUTS = {
 @click.option("--regex", is_flag=True, help="PATTERN is a regular expression (RE2; needs the extra `regex`).")
 @click.option("-l", "--files", "names_only", is_flag=True, help="Print only the names of the files.")
 @click.option(
-    "--max-results", type=click.IntRange(1, 100_000), default=200, show_default=True, help="Print at most so many lines."
+    "--max-results",
+    type=click.IntRange(1, 100_000),
+    default=200,
+    show_default=True,
+    help="Print at most so many lines.",
 )
 @click.option(
     "--deadline", type=click.FloatRange(0.1, 3600), default=30.0, show_default=True, metavar="SECONDS",

@@ -122,7 +122,11 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
 
 def freshness_words(state: str, certificate: Mapping[str, Any]) -> str:
     """The state of a file and, where it changed, what a person has to look at."""
-    spans = {name: _lines(*certificate[name]) for name in ("stands_at", "changed_lines", "indexed_lines") if name in certificate}
+    spans = {
+        name: _lines(*certificate[name])
+        for name in ("stands_at", "changed_lines", "indexed_lines")
+        if name in certificate
+    }
     if state != "changed" or not spans:
         return state
     if "stands_at" in spans:

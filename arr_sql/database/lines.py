@@ -62,7 +62,9 @@ class LineMethods(SourceMethods):
         """
         needle: str | LinePattern = LinePattern(pattern) if regex else pattern
         if not regex and (not pattern or "\n" in pattern):
-            raise InputError("The text to look for is empty or holds a line break, and a line holds neither. Give a part of one line.")
+            raise InputError(
+                "The text to look for is empty or holds a line break, and a line holds neither. Give a part of one line."
+            )
         deadline = time.monotonic() + deadline_seconds
         rows = self.roots()
         if not rows:
@@ -75,7 +77,9 @@ class LineMethods(SourceMethods):
                     "No folder of this scope can be searched: they are not there, or have another branch checked out. "
                     "`arr status` names them."
                 )
-            found = search_targets(targets, needle, deadline=deadline, limits=limits, exact=exact, first_only=first_only)
+            found = search_targets(
+                targets, needle, deadline=deadline, limits=limits, exact=exact, first_only=first_only
+            )
         return LineAnswer(
             _without_inner(found, rows), limits, {str(row.id): row.prefix for row in rows},
             () if paths else tuple(opened.missing), () if paths else tuple(opened.other_branch),

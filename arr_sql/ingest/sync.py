@@ -11,8 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as StillRunning
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from arr_sql.core.git_identity import read_git_identity
 from arr_sql.core.git_index import read_git_index
 from arr_sql.core.process_lock import process_lock
 from arr_sql.core.research_models import ScopeKey
-from arr_sql.core.rooted import FileRead, Refused, Root
+from arr_sql.core.rooted import Refused, Root
 from arr_sql.core.settings import CONFIG_NAME
 from arr_sql.core.statements import load
 from arr_sql.core.walk import Found, LeftOut, walk
@@ -35,6 +34,20 @@ from arr_sql.ingest.readers import is_worth_retrying, reader_for
 from arr_sql.ingest.reading_pool import ReadingPool, worker_count
 from arr_sql.ingest.roots import RootRow, is_other_branch
 from arr_sql.ingest.source_store import Writing, add_file, change_file, note_stat, remove_file, rename_file
+from arr_sql.ingest.sync_rules import (
+    TRANSIENT,
+    Change,
+    Content,
+    git_state,
+    is_kept,
+    is_ready,
+    is_settled,
+    is_text,
+    nested_paths,
+    reader_changed,
+    renamed_from,
+    waited_for,
+)
 from arr_sql.ingest.sync_state import SyncJob, SyncSummary
 from arr_sql.memory.row_vouching import vouch_for_left_out
 from arr_sql.memory.scope_store import advance, read_scope
@@ -45,36 +58,11 @@ BATCH_SECONDS = 2.0
 AHEAD_FILES = 256
 AHEAD_BYTES = 8 << 20
 """How far other processes read ahead of the writing: this bounds the memory of a sync, whatever the folder's size."""
-RACY_NS = 2_000_000_000
-"""The coarsest clock of a file system (FAT): within it a file can change twice and keep its time."""
 OWN_FILES = frozenset({CONFIG_NAME, ".arrignore"})
 WAIT_SECONDS = 600.0
-# A file refused for one of these may be back in a moment: its last version stays.
-TRANSIENT = frozenset({"changed_while_reading", "permission_denied", "unreadable"})
 
 Progress = Callable[[str, int, int], None]
 """Called with a phase (``walk``, ``read``), how many are done and how many there are (0 while unknown)."""
-
-
-Change = tuple[Callable[[Writing], None], int]
-"""How to write one file's change, and how many bytes of the file it stands for."""
-
-
-@dataclass
-class _Content:
-    """A file whose content is new, as it was read; ``future`` is its preparation where another process has it."""
-
-    rel: str
-    read: FileRead
-    read_at: int
-    known: Any
-    data_hash: str
-    git_state: str | None
-    future: Future[Prepared | NotTaken] | None = None
-
-    @property
-    def size(self) -> int:
-        return len(self.read.data)
 
 
 class Syncer:
@@ -122,7 +110,7 @@ class Syncer:
         seen = {item.rel for item in found}
         job.gone = {
             path: row for path, row in job.known.items()
-            if path not in seen and (job.is_complete or path in job.left) and not _is_kept(path, job)
+            if path not in seen and (job.is_complete or path in job.left) and not is_kept(path, job)
         }  # fmt: skip
         self._take(opened, job, found)
         self._finish(job)
@@ -147,7 +135,7 @@ class Syncer:
                     self._leave_out(job, root.only_file, info.code)
                 return []
             return [Found(info.rel, info.size, info.mtime_ns)]
-        nested = _nested(root, others)
+        nested = nested_paths(root, others)
         found: list[Found] = []
         for item in walk(opened, max_file_bytes=self._max_file_bytes):
             if any(item.rel == inside or (inside.endswith("/") and item.rel.startswith(inside)) for inside in nested):
@@ -158,7 +146,7 @@ class Syncer:
                 job.is_complete = job.is_complete and item.reason != "limit_reached" and item.rel != "./"
             elif item.rel.rpartition("/")[2] in OWN_FILES:
                 self._leave_out(job, item.rel, "own_file")
-            elif not _is_text(item.rel):
+            elif not is_text(item.rel):
                 self._leave_out(job, item.rel.encode("utf-8", "backslashreplace").decode(), "name_not_utf8")
             else:
                 found.append(item)
@@ -190,14 +178,14 @@ class Syncer:
             for item in found:
                 yield self._conclude(job, self._look(opened, job, item, None), None)
             return
-        ahead: deque[tuple[_Content | None, Future[Prepared | NotTaken] | None]] = deque()
+        ahead: deque[tuple[Content | None, Future[Prepared | NotTaken] | None]] = deque()
         size = 0
         with ReadingPool(workers, self._passwords) as pool:
             for item in found:
                 content = self._look(opened, job, item, pool)
                 ahead.append((content, content.future if content is not None else None))
                 size += content.size if content is not None else 0
-                while ahead and (size > AHEAD_BYTES or len(ahead) > AHEAD_FILES or _is_ready(ahead[0][1])):
+                while ahead and (size > AHEAD_BYTES or len(ahead) > AHEAD_FILES or is_ready(ahead[0][1])):
                     first, future = ahead.popleft()
                     size -= first.size if first is not None else 0
                     yield self._conclude(job, first, future)
@@ -211,11 +199,11 @@ class Syncer:
         left = before is not None and before[1:] == (item.size, item.mtime_ns)
         return not same and not left and reader_for(item.rel) is not None
 
-    def _look(self, opened: Root, job: SyncJob, item: Found, pool: ReadingPool | None) -> _Content | None:
+    def _look(self, opened: Root, job: SyncJob, item: Found, pool: ReadingPool | None) -> Content | None:
         """The file's new content where it has any, its preparation begun in ``pool``; None when there is nothing to do."""
         known = job.known.get(item.rel)
         same_stat = known is not None and (known["size"], known["mtime_ns"]) == (item.size, item.mtime_ns)
-        if same_stat and _is_settled(known) and not _reader_changed(known):
+        if same_stat and is_settled(known) and not reader_changed(known):
             self.summary.unchanged += 1
             return None
         before = job.left_before.get(item.rel)
@@ -235,14 +223,14 @@ class Syncer:
             return None
         self.summary.bytes_read += len(read.data)
         data_hash = sha256_bytes(read.data)
-        if known is not None and known["content_hash"] == data_hash and not _reader_changed(known):
+        if known is not None and known["content_hash"] == data_hash and not reader_changed(known):
             if same_stat:
                 self.summary.unchanged += 1
             else:
                 self.summary.touched.append(known["source_ref"])
             job.stats.append((known["source_id"], read.size, read.mtime_ns, read_at))
             return None
-        content = _Content(item.rel, read, read_at, known, data_hash, _git_state(job, item.rel, read.data))
+        content = Content(item.rel, read, read_at, known, data_hash, git_state(job, item.rel, read.data))
         if pool is not None and (known is not None or data_hash not in job.known_hashes):  # else it may be a rename
             content.future = pool.submit(item.rel, read.data, read.mtime_ns)
         return content
@@ -254,14 +242,14 @@ class Syncer:
         return reason in TRANSIENT or is_worth_retrying(reason, has_passwords=bool(self._passwords))
 
     def _conclude(
-        self, job: SyncJob, content: _Content | None, future: Future[Prepared | NotTaken] | None
+        self, job: SyncJob, content: Content | None, future: Future[Prepared | NotTaken] | None
     ) -> Change | None:
         """What has to be written for new content. In the order of the files: what is gone decides what is a rename."""
         if content is None:
             return None
         known, read, rel = content.known, content.read, content.rel
         source_ref = job.root.source_ref(rel)
-        if known is None and (renamed := _renamed_from(job, content.data_hash, rel)) is not None:
+        if known is None and (renamed := renamed_from(job, content.data_hash, rel)) is not None:
             self.summary.renamed.append((renamed["source_ref"], source_ref))
 
             def rename(w: Writing) -> None:
@@ -270,7 +258,7 @@ class Syncer:
 
             return rename, 0
         prepared = (
-            prepare(rel, read.data, read.mtime_ns, passwords=self._passwords) if future is None else _waited_for(future)
+            prepare(rel, read.data, read.mtime_ns, passwords=self._passwords) if future is None else waited_for(future)
         )
         if isinstance(prepared, NotTaken):
             self._leave_out(job, rel, prepared.reason, read.size, read.mtime_ns)
@@ -356,7 +344,7 @@ class Syncer:
     def _leave_out(
         self, job: SyncJob, rel: str, reason: str, size: int | None = None, mtime_ns: int | None = None
     ) -> None:
-        if not _is_text(rel):
+        if not is_text(rel):
             rel = rel.encode("utf-8", "backslashreplace").decode()
         job.left[rel] = (reason, size, mtime_ns)
         self.summary.left_out[reason] += 1
@@ -365,86 +353,3 @@ class Syncer:
         self.summary.lines_withheld += prepared.lines_withheld
         if prepared.warnings:
             self.summary.warnings[source_ref] = prepared.warnings
-
-
-def _is_ready(future: Future[Prepared | NotTaken] | None) -> bool:
-    """Is there nothing to wait for?"""
-    return future is None or future.done()
-
-
-def _waited_for(future: Future[Prepared | NotTaken]) -> Prepared | NotTaken:
-    """The result; Ctrl-C is noticed while waiting, on Windows too."""
-    while True:
-        try:
-            return future.result(timeout=0.5)
-        except StillRunning:
-            if future.done():
-                raise
-
-
-def _is_text(rel: str) -> bool:
-    """Can the name be stored? (A name that is not UTF-8 on disk can't.)"""
-    try:
-        rel.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _is_kept(path: str, job: SyncJob) -> bool:
-    """A known file below a folder, or itself, that could not be looked at just now keeps its last version."""
-    return any(
-        reason in TRANSIENT and (path == left or (left.endswith("/") and path.startswith(left)))
-        for left, (reason, _, _) in job.left.items()
-        if reason in TRANSIENT
-    )
-
-
-def _nested(root: RootRow, others: list[RootRow]) -> list[str]:
-    """What of this root belongs to another root inside it."""
-    mine = root.path.resolve()
-    inside: list[str] = []
-    for other in others:
-        path = other.path.resolve()
-        if other.only_file is not None and (path == mine or mine in path.parents):
-            inside.append((path / other.only_file).relative_to(mine).as_posix())
-        elif other.only_file is None and mine in path.parents:
-            inside.append(path.relative_to(mine).as_posix() + "/")
-    return inside
-
-
-def _is_settled(known: Any) -> bool:
-    """Was the file's last change long enough before it was read that another one would show in its time?"""
-    return bool(known["mtime_ns"] < known["read_at_ns"] - RACY_NS)
-
-
-def _reader_changed(known: Any) -> bool:
-    reader = reader_for(known["path_in_root"])
-    return reader is not None and (reader.name, reader.version) != (known["reader"], known["reader_version"])
-
-
-def _renamed_from(job: SyncJob, data_hash: str, rel: str) -> Any:
-    """The file that is gone and held these bytes; the one with the same file name first."""
-    same = [
-        row for row in job.gone.values()
-        if row["content_hash"] == data_hash and _format(row["path_in_root"]) == _format(rel)
-        and not _reader_changed(row)
-    ]  # fmt: skip
-    if not same:
-        return None
-    name = rel.rpartition("/")[2]
-    row = min(same, key=lambda item: (item["path_in_root"].rpartition("/")[2] != name, item["path_in_root"]))
-    del job.gone[row["path_in_root"]]
-    return row
-
-
-def _format(path: str) -> str:
-    """What a reader may take from a name: its ending, or all of it. Under another one the text would be cut otherwise."""
-    return path.rpartition("/")[2].rpartition(".")[2].lower()
-
-
-def _git_state(job: SyncJob, rel: str, data: bytes) -> str | None:
-    if job.git is None or job.index is None:
-        return None
-    path = (job.root.path.resolve() / rel).relative_to(job.git.top).as_posix()
-    return job.index.state(path, data)

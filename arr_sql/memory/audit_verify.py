@@ -26,7 +26,7 @@ from arr_sql.memory.forget_receipts import scan_hash, vouched_receipts, vouched_
 from arr_sql.memory.receipts import receipt_hash
 from arr_sql.memory.research_store import memory_hash
 from arr_sql.memory.retrieval_log import read_evidence, record_hash
-from arr_sql.memory.row_verify import OWN_KINDS, Said, row_damages
+from arr_sql.memory.row_verify import OWN_KINDS, Said, id_damages, row_damages
 
 LATEST = (1 << 63) - 1
 __all__ = ["Damage", "VerifyReport", "read_chain", "verify_audit"]
@@ -99,6 +99,8 @@ def verify_audit(connection: Connection, scope_id: int | None = None) -> VerifyR
     for owner, damage in row_damages(connection, said):
         damages.append(damage)
         where.append(owner)
+    if not damages and scope_id is None:
+        damages += id_damages(connection, said)
     if scope_id is not None:
         damages = [damage for damage, owner in zip(damages, where, strict=True) if owner == scope_id]
     damages.sort(key=_order)

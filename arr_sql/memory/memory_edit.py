@@ -111,8 +111,14 @@ def renew_memory(
         raise MemoryInvalid(f"The new expiry {until} is not later than now. Give a later time.", "expires_at")
     if row["status"] in ("candidate", "verified"):
         raise StateError(f"Memory '{memory_id}' is {row['status']}. Use `arr memory edit {memory_id} --expires TIME`.")
+    has_run_out = row["status"] == "expired" or (row["expires_at"] is not None and row["expires_at"] <= moment)
+    if row["status"] in ("conflict", "deprecated") and not has_run_out:
+        command = "resolve" if row["status"] == "conflict" else "publish"
+        raise StateError(
+            f"Memory '{memory_id}' is {row['status']} and has not run out. Use `arr memory {command} {memory_id}`."
+        )
     if row["status"] == "published":
-        if row["expires_at"] is None or row["expires_at"] > moment:
+        if not has_run_out:
             held = f"until {row['expires_at']}" if row["expires_at"] else "without end"
             raise StateError(
                 f"Memory '{memory_id}' is published {held} and has not run out. To change that, "

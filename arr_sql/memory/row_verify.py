@@ -80,14 +80,6 @@ def row_damages(connection: Connection, said: Said) -> Iterator[Owned]:
     yield from _sources(connection, said)
     yield from _chunks(connection, said)
     yield from _vectors(connection, said)
-    for row in connection.execute(load("read_row_counts")).fetchall() if not said.last_forgotten else ():
-        if row["rows"] != row["highest"]:  # nothing but an erasure takes a row away
-            yield (
-                None,
-                Damage(
-                    "ids_changed", None, f"{row['name']}: {row['rows']} rows, but the highest id is {row['highest']}"
-                ),
-            )
     for row in connection.execute(load("read_foreign_evidence")).fetchall():
         yield (
             row["scope_id"],
@@ -95,6 +87,14 @@ def row_damages(connection: Connection, said: Said) -> Iterator[Owned]:
         )
     for row in connection.execute(load("read_wrong_stats")).fetchall():
         yield row["scope_id"], Damage("cache_changed", None, f"source_stat of source {row['id']}; run `arr sync`")
+
+
+def id_damages(connection: Connection, said: Said) -> Iterator[Damage]:
+    """Row numbers with a gap: nothing but an erasure takes a row away. Worth saying when nothing else is wrong."""
+    for row in connection.execute(load("read_row_counts")).fetchall() if not said.last_forgotten else ():
+        if row["rows"] != row["highest"]:
+            counted = f"{row['name']}: {row['rows']} rows, but the highest id is {row['highest']}"
+            yield Damage("ids_changed", None, counted)
 
 
 def _scopes(connection: Connection, said: Said) -> Iterator[Owned]:

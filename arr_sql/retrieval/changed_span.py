@@ -43,7 +43,9 @@ def changed_span(text: str, start: int, now: str) -> Span:
     first, last, kept_before, kept_after = _smallest(old, new, start)
     return Span(
         changed_lines=(first + 1, last) if first < last else None,
-        indexed_lines=(start + kept_before, start + len(old) - kept_after - 1) if kept_before + kept_after < len(old) else None,
+        indexed_lines=(start + kept_before, start + len(old) - kept_after - 1)
+        if kept_before + kept_after < len(old)
+        else None,
     )
 
 
@@ -73,7 +75,9 @@ def _smallest(old: Sequence[str], new: Sequence[str], start: int) -> tuple[int, 
     """The place in ``new`` (half open) that stands for the middle of ``old``, and how many lines of ``old`` are kept
     before and after it. Of the ways to keep most lines, the one nearest to where the text was."""
     heads = [(place, _common(old, new, place)) for place in _near(_places(new, old[0]), start - 1)]
-    tails = [(place + 1, _common_back(old, new, place + 1)) for place in _near(_places(new, old[-1]), start + len(old) - 2)]
+    tails = [
+        (place + 1, _common_back(old, new, place + 1)) for place in _near(_places(new, old[-1]), start + len(old) - 2)
+    ]
     expected = min(start - 1, len(new))
     found = [(expected, min(len(new), max(expected, start - 1 + len(old))), 0, 0)]
     for place, kept in heads:
@@ -87,7 +91,9 @@ def _smallest(old: Sequence[str], new: Sequence[str], start: int) -> tuple[int, 
             after = min(tail, len(old) - kept, end - place - kept)
             if after >= 0 and end >= place + kept:
                 found.append((place + kept, end - after, kept, after))
-    return min(found, key=lambda item: (-(item[2] + item[3]), item[1] - item[0], abs(item[0] - item[2] - start + 1), item))
+    return min(
+        found, key=lambda item: (-(item[2] + item[3]), item[1] - item[0], abs(item[0] - item[2] - start + 1), item)
+    )
 
 
 def _places(lines: Sequence[str], wanted: str) -> list[int]:

@@ -35,7 +35,9 @@ class LinePattern:
 
     def __init__(self, pattern: str) -> None:
         if len(pattern) > MAX_PATTERN:
-            raise PatternInvalid(f"The pattern has {len(pattern):,} characters; at most {MAX_PATTERN:,} are allowed. Shorten it.")
+            raise PatternInvalid(
+                f"The pattern has {len(pattern):,} characters; at most {MAX_PATTERN:,} are allowed. Shorten it."
+            )
         if not has_regex_engine():
             raise InputError(
                 "Regular expressions need the extra `regex`: pip install 'arr-sql[regex]'. Without --regex the text is "
@@ -51,7 +53,9 @@ class LinePattern:
         try:
             encoded = (_LINE_MODE + pattern).encode("utf-8")
         except UnicodeEncodeError as error:
-            raise PatternInvalid("The pattern holds half a character. Type it again in a UTF-8 terminal.", error.start - len(_LINE_MODE)) from None
+            raise PatternInvalid(
+                "The pattern holds half a character. Type it again in a UTF-8 terminal.", error.start - len(_LINE_MODE)
+            ) from None
         try:
             self._compiled: Any = re2.compile(encoded, options)
         except re2.error as error:
@@ -59,7 +63,9 @@ class LinePattern:
         seen: set[str] = set()
         for group in _NAMED_GROUP.finditer(pattern):
             if group[1] in seen:
-                raise PatternInvalid(f"The pattern names two groups '{group[1]}' (at position {group.start()}).", group.start())
+                raise PatternInvalid(
+                    f"The pattern names two groups '{group[1]}' (at position {group.start()}).", group.start()
+                )
             seen.add(group[1])
         size = max(self._compiled.programsize, self._compiled.reverseprogramsize)
         if size > MAX_PROGRAM:

@@ -100,7 +100,8 @@ def search_lines(
         if form and "\n" not in form:
             wanted.setdefault(form, needle)
     targets = [
-        Target(name, root, file=only[name]) if name in only else Target(name, root, folder=under) for name, root in roots
+        Target(name, root, file=only[name]) if name in only else Target(name, root, folder=under)
+        for name, root in roots
     ]
     search = _Search(wanted, exact, max_results)
     if wanted:

@@ -55,7 +55,15 @@ def test_the_documented_json(folder: Path) -> None:
     found = grep(folder, "needle", "--json").json
     assert set(found) == KEYS
     assert found["hits"] == [
-        {"source_ref": "r/a.md", "line": 1, "column": 3, "text": "x needle", "clipped": False, "true_length": 8, "offset": 0}
+        {
+            "source_ref": "r/a.md",
+            "line": 1,
+            "column": 3,
+            "text": "x needle",
+            "clipped": False,
+            "true_length": 8,
+            "offset": 0,
+        }
     ]
     assert (found["lines_withheld"], found["skipped"], found["left_out"]) == (
         1, {"binary": 1}, [{"source_ref": "r/b.md", "reason": "binary"}],
@@ -72,7 +80,9 @@ def test_paths_narrow_it_and_cannot_leave_the_folders(folder: Path) -> None:
     (folder / "r-private").mkdir()
     (folder / "r-private/plan.md").write_text("needle\n", "utf-8")
     assert grep(folder, "needle", "r/sub").out == "r/sub/c.md:1:needle\n"
-    assert grep(folder, "needle", "r/./b.md", str(folder / "r/sub/c.md")).out == "r/b.md:1:needle\nr/sub/c.md:1:needle\n"
+    assert (
+        grep(folder, "needle", "r/./b.md", str(folder / "r/sub/c.md")).out == "r/b.md:1:needle\nr/sub/c.md:1:needle\n"
+    )
     for path in ("r-private/plan.md", "r/../r-private/plan.md", "/etc/passwd", "r-private/nothing.md", ".."):
         ran = grep(folder, "needle", path)
         assert (ran.code, ran.out) == (1, "") and "is outside the trusted folders" in ran.err
@@ -126,7 +136,9 @@ def test_line_ends_of_windows(folder: Path) -> None:
 @needs_regex
 def test_numbers_are_those_of_grep(folder: Path) -> None:
     """Compared with grep itself over a file of mixed line ends."""
-    text = b"".join(b"%d %s%s" % (n, b"needle" if n % 3 else b"x", (b"\n", b"\r\n", b"\n\n")[n % 3]) for n in range(200))
+    text = b"".join(
+        b"%d %s%s" % (n, b"needle" if n % 3 else b"x", (b"\n", b"\r\n", b"\n\n")[n % 3]) for n in range(200)
+    )
     put(folder, a__txt=text)
     theirs = subprocess.run(["grep", "-n", "needle", "r/a.txt"], cwd=folder, capture_output=True, text=True, check=True)
     numbers = [line.split(":")[0] for line in theirs.stdout.splitlines()]
@@ -160,7 +172,12 @@ def test_a_limit_is_said_and_is_3_only_with_strict(folder: Path) -> None:
     ran = grep(folder, "needle", "--max-results", "4")
     assert ran.code == 0 and ran.out.count("\n") == 4 and "Stopped at the limit of lines (--max-results)" in ran.err
     strict = grep(folder, "needle", "--max-results", "4", "--strict", "--json")
-    assert (strict.code, strict.json["cut"], strict.json["complete"], len(strict.json["hits"])) == (3, "max_results", False, 4)
+    assert (strict.code, strict.json["cut"], strict.json["complete"], len(strict.json["hits"])) == (
+        3,
+        "max_results",
+        False,
+        4,
+    )
     assert grep(folder, "needle", "--strict").code == 0
 
 

@@ -104,7 +104,7 @@ def test_every_example_runs(
         _wheel(project / argv[-1], tmp_path, monkeypatch)
     if name == "embed" and model_store.find_default_model() is None:
         pytest.skip("the example needs the default model's weights (extra `local`)")
-    if name == "show":
+    if name in ("show", "replay"):
         found = arr("audit", "list", "--kind", "retrieval", "--json", cwd=project)
         argv = [found.json[0]["subject_id"] if part == RETRIEVAL else part for part in argv]
     if name.startswith("approval"):
@@ -112,6 +112,8 @@ def test_every_example_runs(
         argv = [PAYLOAD_HASH if part == "HASH" else part for part in argv]
     for command in BEFORE.get(name, ()):
         assert arr(*shlex.split(command), cwd=project).code == 0
+    if name == "audit verify":
+        assert arr("audit", "anchor", "../lumen.anchor", cwd=project).code == 0
     if name == "db restore":
         assert arr("db", "backup", "lab-backup.db", cwd=project).code == 0
     if name == "db import":

@@ -125,3 +125,36 @@ def test_doctor_names_a_broken_database(project: Path) -> None:
     assert ran.code == 1
     assert (ran.json[-1]["check"], ran.json[-1]["state"]) == ("database", "broken")
     assert "is not an SQLite database" in ran.json[-1]["next"]
+
+
+def test_status_source_by_source(project: Path) -> None:
+    """Each source with how it was read and what is indexed; each file left out with its reason; freshness on request."""
+    (project / "notes/gbk.txt").write_bytes("数据库检索测试的结果见附件。\n".encode("gbk"))
+    (project / "notes/x.docx").write_bytes(b"PK\x03\x04")
+    (project / "notes/.env").write_text("A=1\n", "utf-8")
+    assert arr("sync", "--no-embed", cwd=project).code == 0
+    (project / "notes/warmup.md").write_text("edited\n", "utf-8")
+    (project / "src/train.py").unlink()
+    ran = arr("status", "--sources", "--check", "--json", cwd=project)
+    listed = {item["source_ref"]: item for item in ran.json["source_list"]}
+    assert set(listed) == {"notes/warmup.md", "papers/README.md", "src/train.py", "notes/数据.md", "notes/gbk.txt"}
+    assert set(listed["notes/gbk.txt"]) == {
+        "source_ref", "size", "reader", "encoding", "encoding_confidence", "title", "warnings", "lines_withheld", "git_state",
+        "chunks", "embedded", "freshness",
+    }  # fmt: skip
+    gbk = listed["notes/gbk.txt"]
+    assert (gbk["reader"], gbk["encoding"], gbk["chunks"], gbk["embedded"]) == ("text", "gb18030", 1, 0)
+    assert 0.55 <= gbk["encoding_confidence"] < 1
+    assert {name: item["freshness"] for name, item in listed.items()} == {
+        "notes/warmup.md": "changed", "papers/README.md": "fresh", "src/train.py": "missing", "notes/数据.md": "fresh",
+        "notes/gbk.txt": "fresh",
+    }  # fmt: skip
+    assert [(item["source_ref"], item["reason"]) for item in ran.json["left_out_list"]] == [
+        ("notes/.env", "sensitive_name"), ("notes/x.docx", "unknown_format"),
+    ]  # fmt: skip
+    people = arr("status", "--sources", cwd=project)
+    assert f"  notes/gbk.txt  (text, gb18030 at {gbk['encoding_confidence']:.2f}, 1 chunk, 0 with vectors)\n" in people.out
+    assert "  notes/x.docx  (unknown_format: no reader for this kind of file)\n" in people.out
+    assert arr("status", "--check", cwd=project).code == 2
+    empty = arr("status", "--sources", "--env", "other", cwd=project)
+    assert "Sources:\n  none\nLeft out:\n  nothing\n" in empty.out

@@ -96,7 +96,17 @@ def test_what_a_sync_can_see(tmp_path: Path) -> None:
     single = RootRow(2, "", folder / "b", "x.md", None, None)
     seen = {
         name: _watch.is_relevant(str(folder / name), [whole, single], store)
-        for name in ("a/n.md", "a/in/n.md", "a/.git/HEAD", "a/in/node_modules/m.js", "b/x.md", "b/y.md", "c/z.md", "lab.db", "lab.db-wal")
+        for name in (
+            "a/n.md",
+            "a/in/n.md",
+            "a/.git/HEAD",
+            "a/in/node_modules/m.js",
+            "b/x.md",
+            "b/y.md",
+            "c/z.md",
+            "lab.db",
+            "lab.db-wal",
+        )
     }
     assert [name for name, is_seen in seen.items() if is_seen] == ["a/n.md", "a/in/n.md", "b/x.md"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from arr_sql.ingest.readers.bibtex import BibtexReader, parse_bibtex
@@ -146,3 +148,18 @@ def test_words_that_only_tex_spells_are_found() -> None:
 def test_tex_letters(tex: str, plain: str) -> None:
     """TeX's letters become letters; braces and commands go."""
     assert decode_tex(tex) == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@article{osei2019, tPRIVATE KE" + "\n" * 100_000, "@a{k, x={y}, z " + "\n" * 100_000 + "}", "@a{k, x={y} z" + " " * 100_000,
+        "@a{k," + "a = b c\n" * 30_000 + "}", "@a{k," + "\n," * 50_000 + "}", "@a{" * 50_000,
+    ],
+    ids=["empty lines", "empty lines inside", "spaces", "faulty fields", "commas", "openings"],
+)  # fmt: skip
+def test_damage_costs_linear_time(text: str) -> None:
+    """Finds of benchmarks/fuzz_readers.py: twenty thousand empty lines after a broken field took 8 s."""
+    started = time.process_time()
+    BibtexReader().read(text, "a.bib")
+    assert time.process_time() - started < 3

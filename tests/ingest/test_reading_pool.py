@@ -30,7 +30,9 @@ TEXTS = {
 def same(one: Prepared | NotTaken, two: Prepared | NotTaken) -> bool:
     """Equal but for the moment."""
     drop = {"read_at_ns"}
-    return {k: v for k, v in vars(one).items() if k not in drop} == {k: v for k, v in vars(two).items() if k not in drop}
+    return {k: v for k, v in vars(one).items() if k not in drop} == {
+        k: v for k, v in vars(two).items() if k not in drop
+    }
 
 
 def test_a_worker_answers_as_this_process(tmp_path: Path) -> None:
@@ -49,7 +51,9 @@ def fill(folder: Path) -> None:
     folder.mkdir(parents=True)
     for number in range(30):
         for name, text in TEXTS.items():
-            (folder / f"{number}-{name}").write_text(text.replace("alpha", f"alpha{number}") + (f"{number}" if text else ""), "utf-8")
+            (folder / f"{number}-{name}").write_text(
+                text.replace("alpha", f"alpha{number}") + (f"{number}" if text else ""), "utf-8"
+            )
     (folder / "binary.md").write_bytes(bytes(range(256)))
 
 
@@ -59,7 +63,8 @@ def stored(path: Path) -> list[Any]:
         return [
             [tuple(row) for row in reader.execute(statement)]
             for statement in (
-                "SELECT id, chunk_id, source_id, ordinal, locator, content_hash, terms_hash, added_revision, retired_revision FROM chunk ORDER BY id",
+                "SELECT id, chunk_id, source_id, ordinal, locator, content_hash, terms_hash, added_revision, retired_revision "
+                "FROM chunk ORDER BY id",
                 "SELECT id, source_id, source_ref, content_hash, n_chunks, chunks_hash, added_revision FROM source_version ORDER BY id",
                 "SELECT path_in_root, reason FROM source_left_out ORDER BY path_in_root",
                 "SELECT seq, kind, subject_hash FROM audit_event ORDER BY seq",
@@ -69,13 +74,17 @@ def stored(path: Path) -> list[Any]:
         reader.close()
 
 
-def test_the_store_is_the_same_byte_for_byte(make_database: MakeDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_is_the_same_byte_for_byte(
+    make_database: MakeDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """First sync and a second one with edits, renames, copies, a file that turns binary and deletions: ids, order, events."""
     fill(tmp_path / "notes")
     outcomes = []
     for workers in ("0", "3"):
         monkeypatch.setenv("ARR_WORKERS", workers)
-        monkeypatch.setattr("arr_sql.ingest.sync.BATCH_SECONDS", 1e9)  # batches by size alone: the clock is not the same twice
+        monkeypatch.setattr(
+            "arr_sql.ingest.sync.BATCH_SECONDS", 1e9
+        )  # batches by size alone: the clock is not the same twice
         folder = tmp_path / f"p{workers}"
         database = make_database(path=folder / "arr.db", folder=tmp_path)
         first = vars(database.add(tmp_path / "notes"))
@@ -94,7 +103,10 @@ def test_the_store_is_the_same_byte_for_byte(make_database: MakeDatabase, tmp_pa
             number, kind = name.split("-")
             (tmp_path / "notes" / name).write_text(TEXTS[kind].replace("alpha", f"alpha{number}") + number, "utf-8")
     assert outcomes[0] == outcomes[1]
-    assert sorted(outcomes[0][1]["renamed"]) == [("notes/3-a.md", "notes/zz-moved.md"), ("notes/4-a.md", "notes/yy-copy.md")]
+    assert sorted(outcomes[0][1]["renamed"]) == [
+        ("notes/3-a.md", "notes/zz-moved.md"),
+        ("notes/4-a.md", "notes/yy-copy.md"),
+    ]
 
 
 @pytest.mark.parametrize("fault", ["no interpreter", "dies", "nonsense"])
@@ -109,14 +121,20 @@ def test_without_workers_it_goes_on_here(fault: str, monkeypatch: pytest.MonkeyP
     with ReadingPool(2) as pool:
         answers = [pool.submit(name, text.encode(), 7).result(60) for name, text in TEXTS.items()]
         assert pool.is_broken
-    assert all(same(answer, prepare(name, text.encode(), 7)) for answer, (name, text) in zip(answers, TEXTS.items(), strict=True))
+    assert all(
+        same(answer, prepare(name, text.encode(), 7))
+        for answer, (name, text) in zip(answers, TEXTS.items(), strict=True)
+    )
 
 
 def test_a_reader_that_prints_spoils_nothing(tmp_path: Path) -> None:
     """What another package's code writes to standard output is no answer."""
     (tmp_path / "noisy.py").write_text("print('noise ' * 5000)\n", "utf-8")
-    boot = reading_pool._BOOT.replace("import main; main()", "import main; import arr_sql.ingest.reading_worker as w; "
-                                      "real = w.prepare; w.prepare = lambda *a, **k: (print('noise' * 9999), real(*a, **k))[1]; main()")  # fmt: skip
+    noisy = (
+        "import arr_sql.ingest.reading_worker as w; real = w.prepare; "
+        "w.prepare = lambda *a, **k: (print('noise' * 9999), real(*a, **k))[1]; main()"
+    )
+    boot = reading_pool._BOOT.replace("import main; main()", f"import main; {noisy}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading_pool, "_BOOT", boot)
         with ReadingPool(1) as pool:
@@ -152,9 +170,15 @@ def test_a_script_without_a_main_guard(tmp_path: Path) -> None:
     """Nobody's script is run a second time, whatever the start method of the system."""
     fill(tmp_path / "notes")
     script = tmp_path / "script.py"
-    script.write_text("import multiprocessing\nmultiprocessing.set_start_method('spawn')\n" + textwrap.dedent(SCRIPT), "utf-8")
+    script.write_text(
+        "import multiprocessing\nmultiprocessing.set_start_method('spawn')\n" + textwrap.dedent(SCRIPT), "utf-8"
+    )
     ran = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)], env=environment(ARR_WORKERS="2"), capture_output=True, text=True, timeout=120
+        [sys.executable, str(script), str(tmp_path)],
+        env=environment(ARR_WORKERS="2"),
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "started\n240\n", "")
 

@@ -81,7 +81,9 @@ def untidy(tmp_path: Path) -> Path:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    (folder / "papers/locked.pdf").write_bytes(make_pdf([[("The basalt samples were sealed", 72, 700, 12)]], password="moon"))
+    (folder / "papers/locked.pdf").write_bytes(
+        make_pdf([[("The basalt samples were sealed", 72, 700, 12)]], password="moon")
+    )
     (folder / "papers/open.pdf").write_bytes(make_pdf([[("Ilmenite grains in every tray", 72, 700, 12)]]))
     (folder / "papers/scan.pdf").write_bytes(make_pdf([[]]))
     (folder / "papers/torn.pdf").write_bytes(make_pdf([[("x", 72, 700, 12)]])[:180])
@@ -118,7 +120,11 @@ def test_every_file_is_found_or_named(database: ResearchDatabase, untidy: Path) 
         assert not words or f"untidy/{name}" in found_in(database, words), (name, words)
     for name, (_, reason) in LEFT_OUT.items():
         assert left[f"untidy/{name}"] == reason, name
-    on_disk = {path.relative_to(untidy.parent).as_posix() for path in untidy.rglob("*") if not path.is_dir() or path.is_symlink()}
+    on_disk = {
+        path.relative_to(untidy.parent).as_posix()
+        for path in untidy.rglob("*")
+        if not path.is_dir() or path.is_symlink()
+    }
     assert on_disk == set(sources) | set(left)
 
 
@@ -138,7 +144,11 @@ def test_pdfs(database: ResearchDatabase, untidy: Path) -> None:
     database.add(untidy)
     assert found_in(database, "Ilmenite grains") == {"untidy/papers/open.pdf"}
     left = named(database)
-    assert [left[f"untidy/papers/{name}.pdf"] for name in ("locked", "scan", "torn")] == ["encrypted", "no_text_layer", "malformed"]
+    assert [left[f"untidy/papers/{name}.pdf"] for name in ("locked", "scan", "torn")] == [
+        "encrypted",
+        "no_text_layer",
+        "malformed",
+    ]
     database.sync(passwords=["mars"])
     assert named(database)["untidy/papers/locked.pdf"] == "encrypted"
     database.sync(passwords=["mars", "moon"])

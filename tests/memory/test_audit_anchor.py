@@ -168,9 +168,9 @@ def test_a_changed_export_is_found(database: ResearchDatabase, tmp_path: Path) -
     database.export_audit(file)
     lines = file.read_text("utf-8").splitlines(keepends=True)
     cases = (
-        (lines[:4] + [lines[4].replace('"tester"', '"mallory"')] + lines[5:], ("changed_event", 5)),
+        ([*lines[:4], lines[4].replace('"tester"', '"mallory"'), *lines[5:]], ("changed_event", 5)),
         (lines[:4] + lines[5:], ("event_removed", 5)),
-        (lines[:4] + [lines[4].replace(":", ": ", 1)] + lines[5:], ("changed_event", 5)),
+        ([*lines[:4], lines[4].replace(":", ": ", 1), *lines[5:]], ("changed_event", 5)),
         (lines[:-2], ("tail_missing", 12)),
         (lines[1:], ("event_removed", 1)),
     )

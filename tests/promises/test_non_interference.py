@@ -113,7 +113,15 @@ class Rebuild:
     """Make the text index of the whole file anew."""
 
 
-Step = Write | Rename | Delete | Remember | Move | Use | Embed | Search | Rebuild
+@dataclass(frozen=True)
+class Forget:
+    """Erase one thing, by its name, for good."""
+
+    kind: str
+    name: str
+
+
+Step = Write | Rename | Delete | Remember | Move | Use | Embed | Search | Rebuild | Forget
 History = list[tuple[int, Step]]
 
 NAMES = ("a.md", "b.txt", "notes/c.md", "train.py")
@@ -147,6 +155,11 @@ steps: st.SearchStrategy[Step] = st.one_of(
     st.builds(Embed, st.booleans()),
     st.builds(Search, st.sampled_from(QUERIES)),
     st.just(Rebuild()),
+    st.one_of(
+        st.builds(Forget, st.just("source_refs"), names),
+        st.builds(Forget, st.just("memory_ids"), ids),
+        st.builds(Forget, st.just("queries"), st.sampled_from(QUERIES)),
+    ),
 )
 # 0 is the scope that is asked; half of the steps are its own.
 histories: st.SearchStrategy[History] = st.lists(
@@ -262,6 +275,8 @@ class World:
                 self.tell(who, lambda: searched(self.database(who), query))
             case Rebuild():
                 self.database(who).rebuild()
+            case Forget(kind, name):
+                self.tell(who, lambda: asdict(self.database(who).forget(**{kind: [name]})))
 
     def _sync(self, who: int) -> None:
         self.tell(who, lambda: asdict(self.database(who).add(self.disk(who))))

@@ -412,7 +412,7 @@ def test_a_query_that_was_kept_as_a_hash(make_database: MakeDatabase) -> None:
     database.set_memory_status("m", "published", "measured")
     one = database.search("zinc", plan=STORE).retrieval_id
     assert [item.outcome for item in database.replay_all()] == ["not_replayable"]
-    with pytest.raises(StateError, match="kept only as a hash. Give the query with --query"):
+    with pytest.raises(StateError, match=r"kept only as a hash\. Give the query with --query"):
         database.replay(one)
     with pytest.raises(InputError, match="not the query"):
         database.replay(one, query="copper")

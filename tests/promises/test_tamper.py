@@ -39,7 +39,10 @@ def history(folder: Path) -> tuple[Path, Path]:
     """A file with rows of every kind, live and retired, of two scopes, and an anchor of it."""
     path, notes = folder / "lab.db", folder / "notes"
     notes.mkdir(parents=True)
-    words = ["router", "budget", "warmup", "decay", "plane", "zinc", "copper", "loss", "schedule", "queue", "shard", "epoch", "学习率", "lr_decay"]
+    words = [
+        "router", "budget", "warmup", "decay", "plane", "zinc", "copper", "loss", "schedule", "queue", "shard", "epoch",
+        "学习率", "lr_decay",
+    ]  # fmt: skip
     rng = random.Random(11)
 
     def text() -> str:
@@ -360,8 +363,6 @@ def test_every_edit_is_reported(whole: tuple[Path, Path], tmp_path: Path) -> Non
         counts["caught" if said else "missed"] += 1
         if not said:
             missed.append(name)
-    print(
-        f"\nSQL edits: caught {counts['caught']}, refused by SQLite {counts['refused']}, unused {counts['unused']}, missed {counts['missed']}"
-    )
+    print("\nSQL edits: " + ", ".join(f"{name} {counts[name]}" for name in ("caught", "refused", "unused", "missed")))
     assert missed == []
     assert counts["caught"] >= 200

@@ -183,7 +183,8 @@ def test_an_extracted_text_has_no_span(make_database: MakeDatabase, docs: Path) 
 
     assert {reader.name for reader in registered_readers() if reader.reads_bytes or reader.name == "html"} == EXTRACTED
     database = make_database(folder=docs)
-    book = '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"cell_type": "code", "metadata": {}, "source": "%s", "outputs": []}]}'
+    book = '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": ['
+    book += '{"cell_type": "code", "metadata": {}, "source": "%s", "outputs": []}]}'
     (docs / "a.txt").unlink()
     (docs / "n.ipynb").write_text(book % "router budget", "utf-8")
     database.add(docs)

@@ -45,7 +45,10 @@ def test_a_pattern_matches_within_one_line(pattern: str, text: str, expected: li
     assert lines(pattern, text) == expected
 
 
-@given(st.text(alphabet="ab\n\r 数😀", max_size=60), st.sampled_from(["a", "b$", "^a", "^ *$", "a.b", "[^a]", "数+", "(ab)+", "x*"]))
+@given(
+    st.text(alphabet="ab\n\r 数😀", max_size=60),
+    st.sampled_from(["a", "b$", "^a", "^ *$", "a.b", "[^a]", "数+", "(ab)+", "x*"]),
+)
 def test_it_agrees_with_python_line_by_line(text: str, pattern: str) -> None:
     """For patterns that both engines know, the lines and places are those of ``re`` on each line."""
     body = text.removesuffix("\n")
