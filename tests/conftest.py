@@ -81,7 +81,12 @@ def make_database(tmp_path: Path) -> Iterator[MakeDatabase]:
         path = path or tmp_path / ".arr" / "arr.db"
         folder = folder or tmp_path
         folder.mkdir(parents=True, exist_ok=True)
-        values: dict[str, object] = {"project_folder": folder, "actor": "tester", "clock": StepClock(), "embedder": FakeEmbedder}
+        values: dict[str, object] = {
+            "project_folder": folder,
+            "actor": "tester",
+            "clock": StepClock(),
+            "embedder": FakeEmbedder,
+        }
         values.update(options)
         database = ResearchDatabase.create(path, scope, **values)
         opened.append(database)

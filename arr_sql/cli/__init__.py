@@ -1,8 +1,8 @@
 """The command line ``arr``: parse, call the database, print, map errors to exit codes.
 
 Commands are imported when they are used, so that ``arr --help`` stays quick. Exit codes: 0 done, 1 error, 2 usage,
-3 with ``--strict`` when the answer is partial or degraded, 4 when the file is busy, 130 after Ctrl-C (0 where it is the way to end, `sync --watch`), 141 when the
-reader of a pipe went away.
+3 with ``--strict`` when the answer is partial or degraded, 4 when the file is busy, 130 after Ctrl-C (0 where that is the
+way to end: ``sync --watch``), 141 when the reader of a pipe went away.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ COMMANDS = {
     ),
     "embed": ("arr_sql.cli.source_commands:embed", "Compute the vectors that are missing."),
     "search": ("arr_sql.cli.search_commands:search", "Find evidence for QUERY, with the account of how it was found."),
-    "grep": ("arr_sql.cli.grep_command:grep", "Show the lines of the added folders that hold PATTERN, as they are on disk now."),
+    "grep": (
+        "arr_sql.cli.grep_command:grep",
+        "Show the lines of the added folders that hold PATTERN, as they are on disk now.",
+    ),
     "plan": ("arr_sql.cli.search_commands:plan", "Show the plan for QUERY and the verdict on each call."),
     "show": (
         "arr_sql.cli.search_commands:show",
@@ -55,7 +58,10 @@ COMMANDS = {
         "Check this machine: Python, SQLite, sqlite-vec, the model, the file system, the project.",
     ),
     "scope": ("arr_sql.cli.scope_commands:scope", "The scopes of the file: list, open, merge-preview."),
-    "db": ("arr_sql.cli.db_commands:db", "The database file: check, migrate, rebuild, schema, sql, backup, restore, export, import."),
+    "db": (
+        "arr_sql.cli.db_commands:db",
+        "The database file: check, migrate, rebuild, schema, sql, backup, restore, export, import.",
+    ),
     "forget": (
         "arr_sql.cli.forget_commands:forget",
         "Erase memories, sources, queries or a scope for good, and prove it by reading the file's bytes.",

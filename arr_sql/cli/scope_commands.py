@@ -64,7 +64,8 @@ def scope_list(where: Where, as_json: bool) -> None:
 @project_options
 @json_option
 def scope_open(
-    other_branch: str | None, other_environment: str | None, other_team: str | None, other_project: str | None, other_repository: str | None,
+    other_branch: str | None, other_environment: str | None, other_team: str | None, other_project: str | None,
+    other_repository: str | None,
     where: Where, as_json: bool,
 ) -> None:  # fmt: skip
     """Open this scope from another one: it begins empty and remembers which scope it came from, and at which revision.
@@ -92,7 +93,8 @@ def scope_open(
 @project_options
 @json_option
 def merge_preview(
-    other_branch: str | None, other_environment: str | None, other_team: str | None, other_project: str | None, other_repository: str | None,
+    other_branch: str | None, other_environment: str | None, other_team: str | None, other_project: str | None,
+    other_repository: str | None,
     where: Where, as_json: bool,
 ) -> None:  # fmt: skip
     """Show what another scope has published that is absent or different here. Writes nothing.

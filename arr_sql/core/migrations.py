@@ -61,10 +61,18 @@ def make_whole_schema(connection: Connection) -> None:
 def ledger_problems(connection: Connection) -> list[str]:
     """Is each shipped migration noted with its hash, in both ledgers, with one time?"""
     rows = {row["name"]: row for row in connection.execute(load("read_ledger"))}
-    problems = [f"migration {name} is not one of this program's" for name in sorted(set(rows) - {m.name for m in all_migrations()})]
+    problems = [
+        f"migration {name} is not one of this program's"
+        for name in sorted(set(rows) - {m.name for m in all_migrations()})
+    ]
     for migration in all_migrations():
         row = rows.get(migration.name)
-        if row is None or row["sha256"] != migration.sha256 or row["agreeing"] != 1 or row["listed"] != len(all_migrations()):
+        if (
+            row is None
+            or row["sha256"] != migration.sha256
+            or row["agreeing"] != 1
+            or row["listed"] != len(all_migrations())
+        ):
             problems.append(f"migration {migration.name} is not noted as it was applied")
     return problems
 

@@ -33,5 +33,15 @@ def connect(folder: str | Path = ".", *, environment: str | None = None, branch:
     return ResearchDatabase.of_project(find_project(Path(folder), environment=environment, branch=branch))
 
 
-class ResearchDatabase(ReplayMethods, MemoryMethods, MemoryMoveMethods, ApprovalMethods, ForgettingMethods, CopyMethods, LineMethods, SourceListMethods, AuditMethods):
+class ResearchDatabase(
+    ReplayMethods,
+    MemoryMethods,
+    MemoryMoveMethods,
+    ApprovalMethods,
+    ForgettingMethods,
+    CopyMethods,
+    LineMethods,
+    SourceListMethods,
+    AuditMethods,
+):
     """One database file seen from one scope. Use as a context manager, or call :meth:`close`."""

@@ -305,7 +305,8 @@ def explain(
         rows_revised=bool(verify_audit(reader, scope_id=row.id).damages),
         index_version=record["index_version"] != INDEX_VERSION,
         analyser_version=record["analyser_version"] != ANALYSER_VERSION,
-        model_missing=bool(reasons & fault) or not _has_vectors(store, record), policy_changed=_policy_changed(record, again), only_grep=only_grep,
+        model_missing=bool(reasons & fault) or not _has_vectors(store, record),
+        policy_changed=_policy_changed(record, again), only_grep=only_grep,
         files_changed=only_grep and _files_changed(store, record, again, setting),
     )  # fmt: skip
 

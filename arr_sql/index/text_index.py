@@ -150,7 +150,8 @@ def index_note_problems(connection: Connection) -> list[str]:
     return [
         f"scope {row['id']}: the {row['name']} index is noted as another or as behind; run `arr db rebuild`"
         for row in connection.execute(load("read_index_rows"))
-        if (row["covered"], row["version"], row["analyser_version"]) != (row["content_revision"], TEXT_INDEX_VERSION, ANALYSER_VERSION)
+        if (row["covered"], row["version"], row["analyser_version"])
+        != (row["content_revision"], TEXT_INDEX_VERSION, ANALYSER_VERSION)
     ]
 
 
@@ -178,7 +179,11 @@ def rebuild_text_index(connection: Connection, progress: Callable[[int], None] =
             progress(done)
         for row in read_hidden_rows(connection, table).fetchall():
             terms = terms_of(row["heading"], row["content"])
-            if (terms.hash, terms.n_body, terms.n_heading) != (row["terms_hash"], row["n_terms"], row["n_heading_terms"]):
+            if (terms.hash, terms.n_body, terms.n_heading) != (
+                row["terms_hash"],
+                row["n_terms"],
+                row["n_heading_terms"],
+            ):
                 connection.execute(update, {"id": row["id"], **terms.bindings()})
     connection.execute(load("set_all_scope_indexes"), _versions())
     return done

@@ -94,7 +94,13 @@ def note_stat(connection: Connection, source_id: int, size: int, mtime_ns: int, 
 
 
 def _store(
-    w: Writing, kind: str, source_id: int, source_ref: str, p: Prepared, git_state: str | None, old: list[Any],
+    w: Writing,
+    kind: str,
+    source_id: int,
+    source_ref: str,
+    p: Prepared,
+    git_state: str | None,
+    old: list[Any],
     root_id: int | None = None,
 ) -> ChunkCounts:
     listed, counts, moved = _replace_chunks(w, source_id, source_ref, p.chunks, old)

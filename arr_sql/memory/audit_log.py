@@ -67,15 +67,26 @@ def append_event(
     return int(event["seq"])
 
 
-def list_events(connection: Connection, scope: ScopeKey, *, kind: str | None = None, limit: int = 50) -> list[AuditEvent]:
+def list_events(
+    connection: Connection, scope: ScopeKey, *, kind: str | None = None, limit: int = 50
+) -> list[AuditEvent]:
     """The last ``limit`` events of ``scope``, newest first."""
     rows = connection.execute(load("read_audit_events"), {**scope.bindings(), "kind": kind, "limit": limit})
     return [
         AuditEvent(
-            seq=row["seq"], scope=scope, scope_seq=row["scope_seq"], revision=row["revision"], at=row["at"],
-            actor=row["actor"], kind=row["kind"], subject_kind=row["subject_kind"], subject_id=row["subject_id"],
-            subject_hash=row["subject_hash"], details=json.loads(row["details"]), prev_hash=row["prev_hash"],
+            seq=row["seq"],
+            scope=scope,
+            scope_seq=row["scope_seq"],
+            revision=row["revision"],
+            at=row["at"],
+            actor=row["actor"],
+            kind=row["kind"],
+            subject_kind=row["subject_kind"],
+            subject_id=row["subject_id"],
+            subject_hash=row["subject_hash"],
+            details=json.loads(row["details"]),
+            prev_hash=row["prev_hash"],
             hash=row["hash"],
-        )  # fmt: skip
+        )
         for row in rows
     ]

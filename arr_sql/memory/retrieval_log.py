@@ -65,7 +65,10 @@ def retrieval_id(scope: ScopeKey, scope_seq: int, query_hash: str) -> str:
 def record_hash(row: Mapping[str, Any], evidence: Sequence[Mapping[str, Any]]) -> str:
     """The hash by which the audit log vouches for a record and its evidence rows."""
     return sha256_json(
-        [{name: row[name] for name in RECORD_FIELDS}, [{name: item[name] for name in EVIDENCE_FIELDS} for item in evidence]]
+        [
+            {name: row[name] for name in RECORD_FIELDS},
+            [{name: item[name] for name in EVIDENCE_FIELDS} for item in evidence],
+        ]
     )
 
 
@@ -126,8 +129,7 @@ def read_retrievals(
             record[name] = json.loads(row[name])
         record["partial"] = bool(row["partial"])
         record["evidence"] = [
-            {**dict(item), "channels": json.loads(item["channels"])}
-            for item in read_evidence(connection, row["id"])
+            {**dict(item), "channels": json.loads(item["channels"])} for item in read_evidence(connection, row["id"])
         ]
         records.append(record)
     return records

@@ -322,7 +322,9 @@ def _trace(
     )  # fmt: skip
 
 
-def _outcome(query: str, account: _Account, limits: Limits, certify: Callable[[Hit], FreshnessCertificate]) -> RunOutcome:
+def _outcome(
+    query: str, account: _Account, limits: Limits, certify: Callable[[Hit], FreshnessCertificate]
+) -> RunOutcome:
     ordered, conflicts = _ordered(query, account.lists)
     for name, count in sorted(Counter(conflicts).items()):
         account.rejections.append(Rejection(code=ReasonCode.CONFLICTING_ITEM, tool_name=name, count=count))

@@ -153,7 +153,9 @@ def test_status_source_by_source(project: Path) -> None:
         ("notes/.env", "sensitive_name"), ("notes/x.docx", "unknown_format"),
     ]  # fmt: skip
     people = arr("status", "--sources", cwd=project)
-    assert f"  notes/gbk.txt  (text, gb18030 at {gbk['encoding_confidence']:.2f}, 1 chunk, 0 with vectors)\n" in people.out
+    assert (
+        f"  notes/gbk.txt  (text, gb18030 at {gbk['encoding_confidence']:.2f}, 1 chunk, 0 with vectors)\n" in people.out
+    )
     assert "  notes/x.docx  (unknown_format: no reader for this kind of file)\n" in people.out
     assert arr("status", "--check", cwd=project).code == 2
     empty = arr("status", "--sources", "--env", "other", cwd=project)

@@ -63,7 +63,14 @@ def test_hashes_of_text_and_bytes() -> None:
 
 @pytest.mark.parametrize(
     ("score", "expected"),
-    [(0.1 + 0.2, 0.3), (1.0905 + 1e-15, 1.0905), (123456789012.34, 123456789012.0), (1e-20, 1e-20), (0.0, 0.0), (-2.5, -2.5)],
+    [
+        (0.1 + 0.2, 0.3),
+        (1.0905 + 1e-15, 1.0905),
+        (123456789012.34, 123456789012.0),
+        (1e-20, 1e-20),
+        (0.0, 0.0),
+        (-2.5, -2.5),
+    ],
 )
 def test_scores_are_compared_at_twelve_digits(score: float, expected: float) -> None:
     """What differs only behind the twelfth significant digit is equal (contract 10.8)."""

@@ -53,7 +53,9 @@ def test_a_time_without_a_zone_is_refused(text: str) -> None:
         from_text(text)
 
 
-@pytest.mark.parametrize("text", ["", "tomorrow", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "12:00Z", "Z", "2026-03-10T25:00:00Z"])
+@pytest.mark.parametrize(
+    "text", ["", "tomorrow", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "12:00Z", "Z", "2026-03-10T25:00:00Z"]
+)
 def test_what_is_no_time_is_refused(text: str) -> None:
     """Text that is no time says how a time is written."""
     with pytest.raises(InputError, match="Write it like 2026-03-10T23:15:00Z"):

@@ -242,7 +242,9 @@ reader.close()
 
 def test_a_store_with_vectors_opens_without_the_extension(make_database: MakeDatabase, tmp_path: Path) -> None:
     """A file that holds vectors gives the same order with sqlite-vec, without it, and under the standard library."""
-    (tmp_path / "a.md").write_text("# One\n\nrouter budget\n\n# Two\n\nrouter design\n\n# Three\n\ncontrol plane\n", "utf-8")
+    (tmp_path / "a.md").write_text(
+        "# One\n\nrouter budget\n\n# Two\n\nrouter design\n\n# Three\n\ncontrol plane\n", "utf-8"
+    )
     database = make_database()
     database.add(tmp_path / "a.md")
     assert database.embed().embedded == 3
@@ -277,8 +279,14 @@ WHICH = "from arr_sql.core.connection import DRIVER, sqlite3; print(DRIVER, sqli
 def test_the_driver_can_be_named(wanted: str, driver: str, module: str) -> None:
     """ARR_SQLITE_DRIVER decides which library runs; one that is not installed is said not to be."""
     result = python(WHICH, ARR_SQLITE_DRIVER=wanted)
-    if driver != "sqlite3" and subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True).returncode:
-        assert f"ARR_SQLITE_DRIVER={wanted} but that package is not installed. Unset it or install {wanted}." in result.stderr
+    if (
+        driver != "sqlite3"
+        and subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True).returncode
+    ):
+        assert (
+            f"ARR_SQLITE_DRIVER={wanted} but that package is not installed. Unset it or install {wanted}."
+            in result.stderr
+        )
     else:
         assert (result.stdout, result.stderr) == (f"{driver} {module}\n", "")
 
@@ -351,7 +359,10 @@ def test_a_failed_block_is_rolled_back(path: Path) -> None:
         with pytest.raises(kind), write_transaction(writer, path):
             writer.execute("DELETE FROM migration_record")
             raise kind("stop")
-        assert (writer.in_transaction, writer.execute("SELECT count(*) FROM migration_record").fetchone()[0] > 0) == (False, True)
+        assert (writer.in_transaction, writer.execute("SELECT count(*) FROM migration_record").fetchone()[0] > 0) == (
+            False,
+            True,
+        )
     writer.close()
 
 

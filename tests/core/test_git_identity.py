@@ -20,7 +20,9 @@ def git(folder: Path, *arguments: str) -> str:
     settings = ("-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main",
                 "-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false")  # fmt: skip
     environment = {"PATH": "/usr/bin:/bin:/usr/local/bin", "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
-    done = subprocess.run(["git", *settings, *arguments], cwd=folder, capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run(
+        ["git", *settings, *arguments], cwd=folder, capture_output=True, text=True, check=True, env=environment
+    )
     return done.stdout.rstrip("\n")
 
 
@@ -69,7 +71,9 @@ def test_no_url_raises(url: str) -> None:
     assert isinstance(repository_name(url), str)
 
 
-@given(st.from_regex(r"[A-Za-z0-9_.%-]{1,20}", fullmatch=True), st.from_regex(r"[A-Za-z0-9_.!$-]{8,30}", fullmatch=True))
+@given(
+    st.from_regex(r"[A-Za-z0-9_.%-]{1,20}", fullmatch=True), st.from_regex(r"[A-Za-z0-9_.!$-]{8,30}", fullmatch=True)
+)
 def test_no_password_survives(user: str, password: str) -> None:
     """The user and password of a remote are in no form of its name."""
     for url in (f"https://{user}:{password}@example.org/lumen.git", f"ssh://{user}:{password}@example.org/lumen.git"):
@@ -83,7 +87,11 @@ def test_no_remote(repository: Path) -> None:
     assert (found.repository, found.branch, found.has_remote, found.is_detached, found.is_linked_worktree) == (
         "lumen", "main", False, False, False,
     )  # fmt: skip
-    assert (found.commit, found.top, found.main_worktree) == (git(repository, "rev-parse", "HEAD"), repository, repository)
+    assert (found.commit, found.top, found.main_worktree) == (
+        git(repository, "rev-parse", "HEAD"),
+        repository,
+        repository,
+    )
 
 
 def test_the_remote_names_the_repository(repository: Path) -> None:
@@ -94,7 +102,11 @@ def test_the_remote_names_the_repository(repository: Path) -> None:
     (repository / "src" / "deep").mkdir(parents=True)
     second = read_git_identity(repository / "src" / "deep")
     assert first is not None and second is not None
-    assert (first.repository, second.repository, second.has_remote) == ("example.org/upstream/lumen", "example.org/vision/lumen", True)
+    assert (first.repository, second.repository, second.has_remote) == (
+        "example.org/upstream/lumen",
+        "example.org/vision/lumen",
+        True,
+    )
     assert second.top == repository
 
 
@@ -168,7 +180,12 @@ def test_a_linked_worktree_shares_the_identity(repository: Path, tmp_path: Path)
         main, side = read_git_identity(repository), read_git_identity(linked)
         assert main is not None and side is not None
         assert side.repository == main.repository == ("example.org/vision/lumen" if url else "lumen")
-        assert (side.branch, side.is_linked_worktree, side.top, side.main_worktree) == ("side", True, linked, repository)
+        assert (side.branch, side.is_linked_worktree, side.top, side.main_worktree) == (
+            "side",
+            True,
+            linked,
+            repository,
+        )
         assert (side.common_dir, side.commit) == (main.common_dir, main.commit)
 
 
@@ -222,7 +239,15 @@ def test_no_git(tmp_path: Path) -> None:
         lambda git_dir: (shutil.rmtree(git_dir), git_dir.write_text("gitdir: /nowhere/at/all\n")),
         lambda git_dir: (shutil.rmtree(git_dir), git_dir.write_bytes(b"\xff\xfe" * 100)),
     ],
-    ids=["no HEAD", "binary HEAD", "long name", "binary config", "ref that climbs out", "gitdir nowhere", "binary .git file"],
+    ids=[
+        "no HEAD",
+        "binary HEAD",
+        "long name",
+        "binary config",
+        "ref that climbs out",
+        "gitdir nowhere",
+        "binary .git file",
+    ],
 )
 def test_broken_files_never_raise(repository: Path, damage: object) -> None:
     """A damaged or hostile repository gives an identity without a commit, or none; nothing outside is taken for one."""

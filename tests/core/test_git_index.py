@@ -16,7 +16,16 @@ from tests.core.test_git_identity import git, pytestmark, repository
 
 __all__ = ["pytestmark", "repository"]
 
-NAMES = ["a.md", "a/b.md", "a/b.md.bak", "deep/er/and/deeper/still.txt", "研究/笔记.md", "x" * 200 + ".md", "with space.md", "z/é.md"]
+NAMES = [
+    "a.md",
+    "a/b.md",
+    "a/b.md.bak",
+    "deep/er/and/deeper/still.txt",
+    "研究/笔记.md",
+    "x" * 200 + ".md",
+    "with space.md",
+    "z/é.md",
+]
 
 
 def identity(folder: Path) -> GitIdentity:

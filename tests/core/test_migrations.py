@@ -133,7 +133,9 @@ def test_six_processes_migrate_at_once(tmp_path: Path, turn: int) -> None:
         process.stdin.write("go\n")
         process.stdin.flush()
     outputs = [process.communicate(timeout=120) for process in processes]
-    assert [(process.returncode, err) for process, (_, err) in zip(processes, outputs, strict=True)] == [(0, "")] * PROCESSES
+    assert [(process.returncode, err) for process, (_, err) in zip(processes, outputs, strict=True)] == [
+        (0, "")
+    ] * PROCESSES
     applied = [name for out, _ in outputs for name in out.split()]
     assert sorted(applied) == [item.name for item in all_migrations()]
     reader = open_reader(path)
@@ -170,7 +172,10 @@ def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
     connection.execute("PRAGMA max_page_count=12")
     with pytest.raises(ArrError):
         migrate(connection, path)
-    assert (schema_version(connection, path), connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]) == (0, 0)
+    assert (
+        schema_version(connection, path),
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0],
+    ) == (0, 0)
     connection.execute("PRAGMA max_page_count=100000")
     assert len(migrate(connection, path)) == len(all_migrations())
     connection.close()

@@ -80,11 +80,16 @@ def test_the_repository_can_be_named_in_the_file(tracked: Path) -> None:
     assert find_project(tracked).scope.repository == "mine"
 
 
-def test_the_environment_is_the_option_then_the_variable_then_the_file(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_the_option_then_the_variable_then_the_file(
+    plain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """``--env`` before ARR_ENV before arr.toml before ``default``."""
     found = [find_project(plain).scope.experiment_environment]
     monkeypatch.setenv("ARR_ENV", "h800")
-    found += [find_project(plain).scope.experiment_environment, find_project(plain, environment="cpu").scope.experiment_environment]
+    found += [
+        find_project(plain).scope.experiment_environment,
+        find_project(plain, environment="cpu").scope.experiment_environment,
+    ]
     monkeypatch.setenv("ARR_ENV", "")
     found.append(find_project(plain).scope.experiment_environment)
     monkeypatch.delenv("ARR_ENV")
@@ -110,7 +115,11 @@ def test_a_subfolder_belongs_to_the_project_above(plain: Path) -> None:
     assert find_project(deep).folder == plain
     (plain / "a" / "arr.toml").write_text(CONFIG.replace("lumen", "inner"), "utf-8")
     inner = find_project(deep)
-    assert (inner.folder, inner.scope.project_id, inner.database) == (plain / "a", "inner", plain / "a" / ".arr" / "arr.db")
+    assert (inner.folder, inner.scope.project_id, inner.database) == (
+        plain / "a",
+        "inner",
+        plain / "a" / ".arr" / "arr.db",
+    )
 
 
 def test_the_database_can_be_elsewhere(plain: Path, tmp_path: Path) -> None:
@@ -146,7 +155,11 @@ def test_a_linked_worktree_without_its_own_config(tracked: Path, tmp_path: Path)
     (tracked / ".arr" / "arr.db").touch()
     (linked / "deep").mkdir()
     project = find_project(linked / "deep")
-    assert (project.folder, project.scope.project_id, project.database) == (linked, "lumen", tracked / ".arr" / "arr.db")
+    assert (project.folder, project.scope.project_id, project.database) == (
+        linked,
+        "lumen",
+        tracked / ".arr" / "arr.db",
+    )
 
 
 @needs_git
@@ -200,12 +213,21 @@ def test_a_wrong_key_is_named_with_its_file(plain: Path, text: str, key: str) ->
 
 
 @pytest.mark.parametrize(
-    "data", [b"[project\n", b"team_id = \xff\n", b"\0", b"[project]\nteam_id = 'a'\nteam_id = 'b'\n", "[project]\n".encode("utf-16")]
+    "data",
+    [
+        b"[project\n",
+        b"team_id = \xff\n",
+        b"\0",
+        b"[project]\nteam_id = 'a'\nteam_id = 'b'\n",
+        "[project]\n".encode("utf-16"),
+    ],
 )
 def test_what_is_no_toml_names_the_file(plain: Path, data: bytes) -> None:
     """A file that does not parse, or is not UTF-8, is named with what to do."""
     (plain / "arr.toml").write_bytes(data)
-    with pytest.raises(InputError, match=r"arr\.toml' is not valid TOML: .*Correct it, or move it away and run `arr init`"):
+    with pytest.raises(
+        InputError, match=r"arr\.toml' is not valid TOML: .*Correct it, or move it away and run `arr init`"
+    ):
         find_project(plain)
 
 
@@ -215,7 +237,9 @@ def test_a_byte_order_mark_and_crlf_are_fine(plain: Path) -> None:
     assert find_project(plain).scope.project_id == "lumen"
 
 
-@pytest.mark.parametrize("name", ['plain', 'a "quoted" name', "back\\slash", "研究 🔬", "tab\tand\nnewline", "\x7f", "#;=[]", "'''"])
+@pytest.mark.parametrize(
+    "name", ["plain", 'a "quoted" name', "back\\slash", "研究 🔬", "tab\tand\nnewline", "\x7f", "#;=[]", "'''"]
+)
 def test_what_init_writes_is_read_back(tmp_path: Path, name: str) -> None:
     """Any text that `arr init` may be given comes back from the file it writes."""
     table = ProjectTable(team_id=name, project_id=name, experiment_environment=name, repository=name)

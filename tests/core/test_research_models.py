@@ -89,7 +89,10 @@ def test_a_scope_never_changes_and_can_be_a_key() -> None:
     with pytest.raises(ValidationError):
         SCOPE.branch = "other"  # type: ignore[misc]
     assert len({SCOPE, *other_scopes(), ScopeKey(**SCOPE.model_dump())}) == 6
-    assert (SCOPE.values(), str(SCOPE)) == (tuple(SCOPE.model_dump().values()), "vision / lumen / example.org/lumen / main / a100")
+    assert (SCOPE.values(), str(SCOPE)) == (
+        tuple(SCOPE.model_dump().values()),
+        "vision / lumen / example.org/lumen / main / a100",
+    )
 
 
 MEMORY = {

@@ -223,7 +223,9 @@ def index_number(line: str) -> int:
 def term_bit(files: tuple[Connection, Connection]) -> int:
     """The bit that says that a term is given; SQLite 3.41 moved it from 0x1 to 0x100."""
     given, not_given = (
-        index_number(str(files[0].execute(f"EXPLAIN QUERY PLAN SELECT v.doc, v.term FROM chunk_term AS v {where}").fetchone()[3]))
+        index_number(
+            str(files[0].execute(f"EXPLAIN QUERY PLAN SELECT v.doc, v.term FROM chunk_term AS v {where}").fetchone()[3])
+        )
         for where in ("WHERE v.term = 'x'", "")
     )
     return given & ~not_given
@@ -257,7 +259,9 @@ def test_no_read_walks_the_text_index_without_a_term(files: tuple[Connection, Co
 
 def test_the_plan_tests_see_a_scan(files: tuple[Connection, Connection]) -> None:
     """The wording of plans that the tests above look for is the wording of this SQLite."""
-    plan = [str(row[3]) for row in files[0].execute("EXPLAIN QUERY PLAN SELECT c.id FROM chunk AS c WHERE c.content = 'x'")]
+    plan = [
+        str(row[3]) for row in files[0].execute("EXPLAIN QUERY PLAN SELECT c.id FROM chunk AS c WHERE c.content = 'x'")
+    ]
     assert (plan[0].split()[:2], term_bit(files).bit_count()) == (["SCAN", "c"], 1)
 
 
@@ -266,7 +270,10 @@ def test_the_plan_tests_see_a_scan(files: tuple[Connection, Connection]) -> None
 
 def modules() -> dict[str, ast.Module]:
     package = SQL_FOLDER.parent
-    return {path.relative_to(package).as_posix(): ast.parse(path.read_text("utf-8")) for path in sorted(package.rglob("*.py"))}
+    return {
+        path.relative_to(package).as_posix(): ast.parse(path.read_text("utf-8"))
+        for path in sorted(package.rglob("*.py"))
+    }
 
 
 def loaded(tree: ast.Module) -> set[str]:

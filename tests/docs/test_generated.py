@@ -117,7 +117,7 @@ def test_the_rerank_weights_are_those_of_the_code() -> None:
     text, weights, bm25 = page("concepts.md"), RerankWeights(), Bm25Parameters()
     assert weights.bm25 == weights.vector == weights.memory
     assert f"| `bm25`, `vector`, `research-memory` | {weights.bm25:.2f} each |" in text
-    assert f"| `grep`, and any other channel | {weights.grep:.2f} |" in text
+    assert f"| `grep`, and any other channel | {weights.grep:.2f} | the same; {weights.quoted:.2f} when" in text
     for name in ("fused", "coverage", "heading", "phrase", "identifier"):
         assert f"| `{name}` | {getattr(weights, name):.2f} |" in text
     assert f"k1 = {bm25.k1:g}, b = {bm25.b:g}" in text

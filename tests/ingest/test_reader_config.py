@@ -92,4 +92,7 @@ def test_templates_of_secrets_are_read() -> None:
     """`.env.example` tells which settings there are, and holds none."""
     from arr_sql.ingest.readers import reader_for
 
-    assert [getattr(reader_for(f"a/{name}"), "name", "") for name in (".env.example", ".env.sample")] == ["config", "config"]
+    assert [getattr(reader_for(f"a/{name}"), "name", "") for name in (".env.example", ".env.sample")] == [
+        "config",
+        "config",
+    ]

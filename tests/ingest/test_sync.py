@@ -63,7 +63,12 @@ def ask(database: ResearchDatabase, statement: str) -> list[tuple[object, ...]]:
 
 
 def sources(database: ResearchDatabase) -> list[object]:
-    return [row[0] for row in ask(database, "SELECT source_ref FROM source_version WHERE retired_revision IS NULL ORDER BY source_ref")]
+    return [
+        row[0]
+        for row in ask(
+            database, "SELECT source_ref FROM source_version WHERE retired_revision IS NULL ORDER BY source_ref"
+        )
+    ]
 
 
 def chunks(database: ResearchDatabase) -> dict[object, object]:
@@ -124,7 +129,9 @@ def test_the_log_tells_the_same(database: ResearchDatabase, tmp_path: Path, writ
     (tmp_path / "notes/c.md").unlink()
     database.sync()
     kinds = [event.kind for event in database.audit_events()]
-    assert sorted(kinds) == sorted(["scope_opened", "root_added", *["source_added"] * 3, "source_changed", "source_renamed", "source_removed"])
+    assert sorted(kinds) == sorted(
+        ["scope_opened", "root_added", *["source_added"] * 3, "source_changed", "source_renamed", "source_removed"]
+    )
     database.sync()
     assert len(database.audit_events()) == len(kinds)
 
@@ -167,7 +174,9 @@ def parts(*names: str) -> str:
     return "\n\n".join(f"# {name}\n\n{f'{name} ' * 200}" for name in names)
 
 
-def test_unchanged_chunks_keep_their_rows_and_moved_ones_their_ids(database: ResearchDatabase, tmp_path: Path, write: Write) -> None:
+def test_unchanged_chunks_keep_their_rows_and_moved_ones_their_ids(
+    database: ResearchDatabase, tmp_path: Path, write: Write
+) -> None:
     """Appending keeps the rows before it; inserting above moves texts, which keep their ids and take their vectors along."""
     write("notes/a.md", parts("one", "two", "three"))
     database.add(tmp_path / "notes")
@@ -221,7 +230,9 @@ def test_a_renamed_folder(database: ResearchDatabase, tmp_path: Path, write: Wri
     database.add(tmp_path / "notes")
     ids = chunks(database)
     (tmp_path / "notes/old").rename(tmp_path / "notes/new")
-    assert did(database.sync()) == {"renamed": [(f"notes/old/{name}.md", f"notes/new/{name}.md") for name in ("x", "y", "z")]}
+    assert did(database.sync()) == {
+        "renamed": [(f"notes/old/{name}.md", f"notes/new/{name}.md") for name in ("x", "y", "z")]
+    }
     assert chunks(database) == ids
 
 
@@ -236,7 +247,9 @@ def test_a_new_ending_is_not_only_a_new_name(database: ResearchDatabase, tmp_pat
     assert did(database.sync()) == {"unchanged": 1}
 
 
-def test_a_file_rewritten_within_one_clock_tick_is_noticed(database: ResearchDatabase, tmp_path: Path, write: Write) -> None:
+def test_a_file_rewritten_within_one_clock_tick_is_noticed(
+    database: ResearchDatabase, tmp_path: Path, write: Write
+) -> None:
     """Same size, same time, other bytes, right after it was read: size and time prove nothing about so young a file."""
     path = write("notes/a.md", "first text\n")
     database.add(tmp_path / "notes")
@@ -249,7 +262,9 @@ def test_a_file_rewritten_within_one_clock_tick_is_noticed(database: ResearchDat
 # --- What is left out -------------------------------------------------------------------------------------------------
 
 
-def test_every_file_left_out_is_counted_once_and_not_read_again(make_database: MakeDatabase, tmp_path: Path, write: Write) -> None:
+def test_every_file_left_out_is_counted_once_and_not_read_again(
+    make_database: MakeDatabase, tmp_path: Path, write: Write
+) -> None:
     """Unknown, binary, too large, sensitive, ignored and linked files each count once, and the next run reads nothing."""
     database = make_database(folder=tmp_path, max_file_bytes=2000)
     write("notes/a.md", "text\n")
@@ -267,7 +282,10 @@ def test_every_file_left_out_is_counted_once_and_not_read_again(make_database: M
                 "symlink": 1, "special_file": 1}  # fmt: skip
     age(tmp_path)
     first = database.add(tmp_path / "notes")
-    assert (did(first), first.bytes_read) == ({"added": ["notes/.gitignore", "notes/a.md"], "left_out": expected}, 16 + 5 + 1024)
+    assert (did(first), first.bytes_read) == (
+        {"added": ["notes/.gitignore", "notes/a.md"], "left_out": expected},
+        16 + 5 + 1024,
+    )
     second = database.sync()
     assert (did(second), second.bytes_read) == ({"unchanged": 2, "left_out": expected}, 0)
     assert database.status()["left_out"] == expected
@@ -317,7 +335,9 @@ def permissions_hold() -> Iterator[None]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permission bits are a POSIX thing")
-def test_what_cannot_be_read_just_now_keeps_its_last_version(database: ResearchDatabase, tmp_path: Path, write: Write) -> None:
+def test_what_cannot_be_read_just_now_keeps_its_last_version(
+    database: ResearchDatabase, tmp_path: Path, write: Write
+) -> None:
     """An edited file and a folder without permission keep what they had and are counted; readable again they are synced."""
     write("notes/a.md", "alpha one\n")
     write("notes/deep/b.md", "beta one\n")
@@ -328,7 +348,10 @@ def test_what_cannot_be_read_just_now_keeps_its_last_version(database: ResearchD
     with permissions_hold():
         summary = database.sync()
     assert did(summary) == {"left_out": {"permission_denied": 2}}
-    assert (sources(database), found(database, "one")) == (["notes/a.md", "notes/deep/b.md"], ["notes/a.md", "notes/deep/b.md"])
+    assert (sources(database), found(database, "one")) == (
+        ["notes/a.md", "notes/deep/b.md"],
+        ["notes/a.md", "notes/deep/b.md"],
+    )
     (tmp_path / "notes/a.md").chmod(0o644)
     (tmp_path / "notes/deep").chmod(0o755)
     assert did(database.sync()) == {"changed": ["notes/a.md"], "unchanged": 1}
@@ -375,7 +398,9 @@ while not os.path.exists(stop):
     with open(path, "r+b") as handle:
         handle.write((f"{number} " * (size // 2)).encode())
 """
-    with subprocess.Popen([sys.executable, "-c", code, str(path), str(tmp_path / "stop")], stdout=subprocess.PIPE, text=True) as writer:
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path), str(tmp_path / "stop")], stdout=subprocess.PIPE, text=True
+    ) as writer:
         assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
         first = database.add(tmp_path / "notes")
         for _ in range(5):
@@ -389,7 +414,9 @@ while not os.path.exists(stop):
     text = path.read_text("ascii")
     stored = "".join(str(content) for content in chunks(database).values())
     assert set(stored) - set("steady\n 0123456789") == set()
-    assert {character for character in stored if character.isdigit()} == {character for character in text if character.isdigit()}
+    assert {character for character in stored if character.isdigit()} == {
+        character for character in text if character.isdigit()
+    }
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names on this system are Unicode")
@@ -401,11 +428,15 @@ def test_a_name_that_is_not_utf8(database: ResearchDatabase, tmp_path: Path, wri
     (tmp_path / "notes" / os.fsdecode(b"d\xe9") / "c.md").write_text("gamma\n", "utf-8")
     for _ in range(2):
         assert dict(database.add(tmp_path / "notes").left_out) == {"name_not_utf8": 2}
-    assert ask(database, "SELECT path_in_root FROM source_left_out ORDER BY 1") == [("caf\\udce9.md",), ("d\\udce9/c.md",)]
+    assert ask(database, "SELECT path_in_root FROM source_left_out ORDER BY 1") == [
+        ("caf\\udce9.md",),
+        ("d\\udce9/c.md",),
+    ]
 
 
 @pytest.mark.parametrize(
-    "name", ["a b.md", "研究/笔记.md", "a%20b.md", "-rf.md", "e\u0301.md", "new\nline.md", "'quote\".md", "x" * 200 + ".md"]
+    "name",
+    ["a b.md", "研究/笔记.md", "a%20b.md", "-rf.md", "e\u0301.md", "new\nline.md", "'quote\".md", "x" * 200 + ".md"],
 )
 def test_odd_names(database: ResearchDatabase, tmp_path: Path, write: Write, name: str) -> None:
     """Any name that is UTF-8 is a source reference as it stands."""
@@ -489,7 +520,9 @@ def test_what_is_not_there_is_refused(database: ResearchDatabase, tmp_path: Path
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_a_root_with_another_branch_checked_out_is_not_synced(make_database: MakeDatabase, tmp_path: Path, write: Write) -> None:
+def test_a_root_with_another_branch_checked_out_is_not_synced(
+    make_database: MakeDatabase, tmp_path: Path, write: Write
+) -> None:
     """When the tree is on another branch than the scope, its files are not taken for the scope's."""
     write("work/a.md", "alpha main\n")
     work = tmp_path / "work"
@@ -499,7 +532,9 @@ def test_a_root_with_another_branch_checked_out_is_not_synced(make_database: Mak
     git(work, "commit", "-q", "-m", "first")
     database = make_database(folder=work, path=tmp_path / ".arr" / "arr.db")
     assert database.add(work).added == ["a.md"]
-    assert ask(database, "SELECT git_commit, git_state FROM source_version") == [(git(work, "rev-parse", "HEAD"), "clean")]
+    assert ask(database, "SELECT git_commit, git_state FROM source_version") == [
+        (git(work, "rev-parse", "HEAD"), "clean")
+    ]
     git(work, "checkout", "-q", "-b", "side")
     write("work/a.md", "alpha side\n")
     summary = database.sync()
@@ -535,7 +570,11 @@ def test_a_reader_sees_the_old_or_the_new_version(database: ResearchDatabase, tm
     database.add(tmp_path / "notes")
     count = len(chunks(database))
     with subprocess.Popen(
-        [sys.executable, "-c", READER, str(database.path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", READER, str(database.path)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as reader:
         assert reader.stdout is not None and reader.stdout.readline() == "ready\n"
         for turn in range(1, 31):
@@ -567,7 +606,9 @@ def test_four_syncs_of_one_scope_at_once(database: ResearchDatabase, tmp_path: P
         write(f"notes/n{number}.md", f"# Note {number}\n\n{'text ' * 50}{number}\n")
     arguments = [sys.executable, "-c", SYNC, str(database.path), json.dumps(SCOPE.model_dump()), str(tmp_path)]
     processes = [
-        subprocess.Popen(arguments, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            arguments, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         for _ in range(4)
     ]
     for process in processes:
@@ -626,5 +667,8 @@ def test_batches_are_whole_files(database: ResearchDatabase, tmp_path: Path, wri
         database.add(tmp_path / "notes", stop_before_the_last_batch)
     kept = len(sources(database))
     assert kept == last
-    assert ask(database, "SELECT count(*) FROM source_version GROUP BY added_revision") == [(BATCH_FILES,), (BATCH_FILES,)]
+    assert ask(database, "SELECT count(*) FROM source_version GROUP BY added_revision") == [
+        (BATCH_FILES,),
+        (BATCH_FILES,),
+    ]
     assert did(database.sync()) == {"added": [f"notes/n{last:04}.md"], "unchanged": last}

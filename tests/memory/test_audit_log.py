@@ -35,7 +35,9 @@ def log(tmp_path: Path) -> Iterator[Connection]:
     connection.close()
 
 
-def append(connection: Connection, scope_id: int | None, kind: str, subject: str, subject_hash: str, details: dict[str, object]) -> int:
+def append(
+    connection: Connection, scope_id: int | None, kind: str, subject: str, subject_hash: str, details: dict[str, object]
+) -> int:
     return append_event(
         connection, scope_id=scope_id, revision=None if scope_id is None else 1, at=NOW, actor="tester", kind=kind,
         subject_kind="memory", subject_id=subject, subject_hash=subject_hash, details=details,
@@ -71,7 +73,9 @@ def test_a_worked_value() -> None:
              "subject_kind": "scope", "subject_id": "1", "subject_hash": "", "details": "{}"}  # fmt: skip
     expected = hashlib.sha256(
         (
-            "0" * 64 + '{"actor":"ada","at":"2026-01-01T00:00:00.000000Z","details":{},"kind":"scope_opened","revision":0,'
+            "0"
+            * 64
+            + '{"actor":"ada","at":"2026-01-01T00:00:00.000000Z","details":{},"kind":"scope_opened","revision":0,'
             '"scope":["vision","lumen","example.org/lumen","main","a100"],"scope_seq":1,"seq":1,"subject_hash":"",'
             '"subject_id":"1","subject_kind":"scope"}'
         ).encode()
@@ -123,7 +127,9 @@ def test_only_the_next_event_gets_in(log: Connection, way: str, recursive: str) 
         assert re.search("append-only|UNIQUE constraint failed", str(error))
     else:
         assert "OR IGNORE" in REFUSED[way], "nothing refused it"
-    assert [tuple(row) for row in log.execute("SELECT * FROM audit_event ORDER BY seq")] == [tuple(row) for row in before]
+    assert [tuple(row) for row in log.execute("SELECT * FROM audit_event ORDER BY seq")] == [
+        tuple(row) for row in before
+    ]
 
 
 def test_an_event_needs_its_transaction(log: Connection, tmp_path: Path) -> None:

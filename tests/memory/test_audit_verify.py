@@ -25,17 +25,23 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ) as database:
             notes = folder / "notes"
             notes.mkdir(exist_ok=True)
-            (notes / "a.md").write_text("# Router\n\nThe router has a budget.\n\n# Plane\n\nThe control plane.\n", "utf-8")
+            (notes / "a.md").write_text(
+                "# Router\n\nThe router has a budget.\n\n# Plane\n\nThe control plane.\n", "utf-8"
+            )
             (notes / "b.md").write_text("# Gone\n\nThis will be removed.\n", "utf-8")
             (notes / "c.md").write_text("# Renamed\n\nThis will be renamed.\n", "utf-8")
             database.add(notes)
-            (notes / "a.md").write_text("# Router\n\nThe router has a larger budget.\n\n# Plane\n\nThe control plane.\n", "utf-8")
+            (notes / "a.md").write_text(
+                "# Router\n\nThe router has a larger budget.\n\n# Plane\n\nThe control plane.\n", "utf-8"
+            )
             (notes / "b.md").unlink()
             (notes / "c.md").rename(notes / "d.md")
             database.sync()
             database.embed()
             for number in (1, 2):
-                database.add_memory(memory_id=f"m{number}", title=f"budget {number}", content="router budget", kind="knowledge")
+                database.add_memory(
+                    memory_id=f"m{number}", title=f"budget {number}", content="router budget", kind="knowledge"
+                )
                 database.set_memory_status(f"m{number}", "published", "measured")
             database.set_memory_status("m2", "revoked", "wrong")
             for query in ("router budget", "control plane"):
@@ -75,8 +81,13 @@ def test_a_file_that_was_only_written_by_us_verifies(whole: Path) -> None:
     report = verify(whole)
     assert report.damages == ()
     reader = open_reader(whole)
-    events, head = reader.execute("SELECT count(*), (SELECT hash FROM audit_event ORDER BY seq DESC LIMIT 1) FROM audit_event").fetchone()
-    rows = sum(reader.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in ("source_version", "memory", "retrieval"))
+    events, head = reader.execute(
+        "SELECT count(*), (SELECT hash FROM audit_event ORDER BY seq DESC LIMIT 1) FROM audit_event"
+    ).fetchone()
+    rows = sum(
+        reader.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
+        for name in ("source_version", "memory", "retrieval")
+    )
     reader.close()
     assert (report.events, report.rows, report.head) == (events, rows, head)
 
@@ -252,11 +263,17 @@ def test_a_memory_added_by_hand(copy: Path) -> None:
     """A published memory that nobody saved through the log is a row without an event."""
     connection = sqlite3.connect(copy, isolation_level=None)
     connection.row_factory = sqlite3.Row
-    row = dict(connection.execute("SELECT * FROM memory WHERE memory_id = 'm1' AND retired_revision IS NULL").fetchone())
+    row = dict(
+        connection.execute("SELECT * FROM memory WHERE memory_id = 'm1' AND retired_revision IS NULL").fetchone()
+    )
     row |= {"id": 900, "memory_id": "mallory"}
-    connection.execute(f"INSERT INTO memory ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
+    connection.execute(
+        f"INSERT INTO memory ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
+    )
     connection.close()
-    assert [(item.kind, item.seq, item.subject) for item in verify(copy).damages] == [("row_without_event", None, "memory mallory")]
+    assert [(item.kind, item.seq, item.subject) for item in verify(copy).damages] == [
+        ("row_without_event", None, "memory mallory")
+    ]
 
 
 def test_the_damage_is_the_same_whoever_reads(copy: Path) -> None:

@@ -33,7 +33,9 @@ def test_every_pair_of_statuses(old: MemoryStatus, new: MemoryStatus) -> None:
     with pytest.raises(StateError, match=f"^Memory 'm1' is {old} and can't become {new}. ") as caught:
         require_transition("m1", old, new)
     following = sorted(status for before, status in ALLOWED if before == old)
-    assert str(caught.value).endswith(f"it may become: {', '.join(following)}." if following else "add a new memory instead.")
+    assert str(caught.value).endswith(
+        f"it may become: {', '.join(following)}." if following else "add a new memory instead."
+    )
 
 
 def test_the_table_covers_the_statuses() -> None:

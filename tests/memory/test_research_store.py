@@ -189,7 +189,9 @@ def test_relations_keep_their_order_without_duplicates(make_database: MakeDataba
 
 
 @pytest.mark.parametrize(
-    ("confidence", "winner"), [((0.9, 0.5), "one"), ((0.5, 0.9), "two"), ((0.7, 0.7), "two")], ids=["higher", "lower", "later"]
+    ("confidence", "winner"),
+    [((0.9, 0.5), "one"), ((0.5, 0.9), "two"), ((0.7, 0.7), "two")],
+    ids=["higher", "lower", "later"],
 )
 def test_of_one_conflict_key_one_is_found_and_names_the_loser(
     make_database: MakeDatabase, confidence: tuple[float, float], winner: str
@@ -239,7 +241,12 @@ def test_an_expired_memory_is_not_found_from_that_very_moment(make_database: Mak
 def test_a_memory_holds_only_where_it_says(make_database: MakeDatabase) -> None:
     """Limited to other environments it is not found; limited to this one, to several, or to none at all it is."""
     database = make_database()
-    for name, environments in (("other", ["h800"]), ("mine", ["a100"]), ("several", ["h800", "a100"]), ("case", ["A100"])):
+    for name, environments in (
+        ("other", ["h800"]),
+        ("mine", ["a100"]),
+        ("several", ["h800", "a100"]),
+        ("case", ["A100"]),
+    ):
         database.add_memory(**GIVEN, memory_id=name, applicability={"experiment_environments": environments})
         database.set_memory_status(name, "published", "measured")
     database.add_memory(**GIVEN, memory_id="anywhere", applicability={})
@@ -249,7 +256,9 @@ def test_a_memory_holds_only_where_it_says(make_database: MakeDatabase) -> None:
 
 # --- Any text ---------------------------------------------------------------------------------------------------------
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=80).filter(str.strip)
+TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=80).filter(
+    str.strip
+)
 
 
 @given(title=TEXT, content=TEXT, confidence=st.floats(min_value=0, max_value=1))
@@ -259,4 +268,6 @@ def test_any_text_makes_a_memory(title: str, content: str, confidence: float) ->
     assert (memory.title, memory.content, memory.confidence, memory.scope) == (title, content, confidence, SCOPE)
     again = make_memory(SCOPE, NOW, title=title, content=content, kind="experiment")
     assert again.memory_id == memory.memory_id and len(memory.memory_id) == 13
-    assert make_memory(SCOPE, StepClock()(), title=title, content=content, kind="experiment").memory_id != memory.memory_id
+    assert (
+        make_memory(SCOPE, StepClock()(), title=title, content=content, kind="experiment").memory_id != memory.memory_id
+    )

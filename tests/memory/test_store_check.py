@@ -67,7 +67,9 @@ def test_a_whole_file_passes_every_check(whole: Path) -> None:
     """All six checks run, in their order, pass, and leave the file as it was."""
     before = whole.read_bytes()
     report = check_store(whole)
-    assert [(finding.check, finding.passed, finding.problems) for finding in report.findings] == [(name, True, ()) for name in CHECKS]
+    assert [(finding.check, finding.passed, finding.problems) for finding in report.findings] == [
+        (name, True, ()) for name in CHECKS
+    ]
     assert (report.passed, whole.read_bytes()) == (True, before)
 
 
@@ -85,10 +87,22 @@ def test_a_content_row_removed_behind_its_back(copy: Path) -> None:
     ("statement", "named"),
     [
         ("UPDATE chunk SET content = 'other words' WHERE id = 1", "chunk 1: its terms are not those that were indexed"),
-        ("UPDATE memory SET title = 'Other' WHERE status = 'published'", "memory 2: its terms are not those that were indexed"),
-        ("INSERT INTO chunk_fts (rowid, heading, body) VALUES (99, '', 's1xghost')", "chunk 99: the index and the content differ"),
-        ("INSERT INTO memory_fts (rowid, heading, body) VALUES (99, 's1xghost', '')", "memory 99: the index and the content differ"),
-        ("INSERT INTO chunk_fts (rowid, heading, body) VALUES (1, '', 's1xextra')", "chunk 1: the index and the content differ"),
+        (
+            "UPDATE memory SET title = 'Other' WHERE status = 'published'",
+            "memory 2: its terms are not those that were indexed",
+        ),
+        (
+            "INSERT INTO chunk_fts (rowid, heading, body) VALUES (99, '', 's1xghost')",
+            "chunk 99: the index and the content differ",
+        ),
+        (
+            "INSERT INTO memory_fts (rowid, heading, body) VALUES (99, 's1xghost', '')",
+            "memory 99: the index and the content differ",
+        ),
+        (
+            "INSERT INTO chunk_fts (rowid, heading, body) VALUES (1, '', 's1xextra')",
+            "chunk 1: the index and the content differ",
+        ),
         ("INSERT INTO chunk_fts (chunk_fts) VALUES ('delete-all')", "chunk 1: the index and the content differ"),
         ("UPDATE chunk SET retired_revision = 900 WHERE id = 1", "chunk 1: the index and the content differ"),
     ],

@@ -48,7 +48,9 @@ LADDER: list[tuple[ReasonCode | None, bool, ToolFacts | None]] = [
 
 
 @pytest.mark.parametrize(("code", "has_budget", "facts"), LADDER, ids=[str(row[0]) for row in LADDER])
-def test_the_checks_speak_in_the_contracts_order(code: ReasonCode | None, has_budget: bool, facts: ToolFacts | None) -> None:
+def test_the_checks_speak_in_the_contracts_order(
+    code: ReasonCode | None, has_budget: bool, facts: ToolFacts | None
+) -> None:
     """Budget, registered, read-only, provider, safe name, index: the first that fails is the verdict."""
     policy = Policy(max_calls=1 if has_budget else 0)
     assert codes(plan_of(["x"]), {} if facts is None else {"x": facts}, policy) == [code]
@@ -79,7 +81,9 @@ def test_unsafe_words_are_found_as_whole_words(word: str, form: str) -> None:
     assert has_unsafe_word(form.format(word, Title=word.title(), UPPER=word.upper()))
 
 
-@pytest.mark.parametrize("name", ["executor", "rewrite", "shelley", "commander", "remotely", "grep", "bm25", "writeup", "websearcher"])
+@pytest.mark.parametrize(
+    "name", ["executor", "rewrite", "shelley", "commander", "remotely", "grep", "bm25", "writeup", "websearcher"]
+)
 def test_unsafe_words_inside_other_words_are_not_words(name: str) -> None:
     """A rewriter is not a writer."""
     assert not has_unsafe_word(name)
@@ -122,12 +126,16 @@ facts = st.builds(
     st.sampled_from((True, False, 1)), st.booleans(),
 )  # fmt: skip
 tool_maps = st.dictionaries(st.sampled_from("abc"), facts)
-plans = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=4), min_size=1, max_size=5).map(lambda r: plan_of(*r))
+plans = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=4), min_size=1, max_size=5).map(
+    lambda r: plan_of(*r)
+)
 policies = st.builds(Policy, st.sampled_from((frozenset({"local"}), frozenset({"local", "cloud"}))), st.integers(0, 8))
 
 
 @given(plans, tool_maps, policies)
-def test_verdicts_depend_on_nothing_but_the_values(plan: QueryPlan, tools: dict[str, ToolFacts], policy: Policy) -> None:
+def test_verdicts_depend_on_nothing_but_the_values(
+    plan: QueryPlan, tools: dict[str, ToolFacts], policy: Policy
+) -> None:
     """Equal values give equal verdicts, whatever was asked in between and however the tools are ordered."""
     first = admit(plan, "question", tools, policy)
     admit(plan_of(["a"] * 3), "other", {}, Policy(max_calls=0))

@@ -117,7 +117,9 @@ def test_the_same_call_twice_is_refused() -> None:
 # --- Properties ---------------------------------------------------------------------------------------------------------
 
 json_like = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=12), st.sampled_from(("bm25", "grep"))),
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=12), st.sampled_from(("bm25", "grep"))
+    ),
     lambda inner: st.one_of(
         st.lists(inner, max_size=4),
         st.dictionaries(st.sampled_from(("tool_rounds", "tool", "query", "version", "reason", "x")), inner, max_size=4),
@@ -133,7 +135,9 @@ plans = st.builds(
 )  # fmt: skip
 
 
-@given(st.one_of(json_like, st.fixed_dictionaries({"tool_rounds": st.lists(st.lists(json_like, max_size=3), max_size=3)})))
+@given(
+    st.one_of(json_like, st.fixed_dictionaries({"tool_rounds": st.lists(st.lists(json_like, max_size=3), max_size=3)}))
+)
 def test_any_value_is_a_plan_or_refused_with_a_code(value: Any) -> None:
     """Nothing else is ever raised, and what is accepted keeps every rule."""
     try:

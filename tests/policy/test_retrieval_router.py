@@ -144,7 +144,9 @@ def refused(outcome: RunOutcome) -> list[tuple[str, str, int]]:
 
 def everything_said(outcome: RunOutcome) -> str:
     """The account without the evidence."""
-    return repr([outcome.traces, outcome.rejections, outcome.degradations, [item.rerank_reason for item in outcome.evidence]])
+    return repr(
+        [outcome.traces, outcome.rejections, outcome.degradations, [item.rerank_reason for item in outcome.evidence]]
+    )
 
 
 # --- A channel that is lost ---------------------------------------------------------------------------------------------
@@ -158,7 +160,9 @@ def with_two_good(bad: Any, **options: Any) -> RunOutcome:
     return run_with([good[0], bad, good[1]], one_round("good-a", "bad", "good-b"), **options)
 
 
-@pytest.mark.parametrize("error", [RuntimeError(QUERY), MemoryError(), KeyError(QUERY), SystemExit(3), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize(
+    "error", [RuntimeError(QUERY), MemoryError(), KeyError(QUERY), SystemExit(3), KeyboardInterrupt()], ids=repr
+)
 def test_a_channel_that_raises_loses_only_itself(error: BaseException) -> None:
     """Whatever it raises; what it said is not repeated."""
     outcome = with_two_good(Channel("bad", raising(error)))
@@ -218,7 +222,9 @@ def test_nothing_is_begun_after_the_deadline() -> None:
     assert (outcome.partial, outcome.state, outcome.evidence) == (True, "incomplete", ())
 
 
-@pytest.mark.parametrize(("attribute", "value"), [("name", "good-a"), ("provider", "remote"), ("read_only", False), ("read_only", 1)])
+@pytest.mark.parametrize(
+    ("attribute", "value"), [("name", "good-a"), ("provider", "remote"), ("read_only", False), ("read_only", 1)]
+)
 def test_a_channel_that_changes_its_identity_loses_its_answer(attribute: str, value: Any) -> None:
     """Changed while it ran: the answer is refused whole."""
     outcome = with_two_good(Turncoat("bad", ok("x"), attribute, value))
@@ -347,7 +353,9 @@ def test_two_items_of_one_id_within_an_answer() -> None:
 
 def test_huge_scores_are_scores() -> None:
     """The largest floats and an integer that fits are ranked like any others."""
-    hits = tuple(make_hit(name, 1, score) for name, score in (("a", 1.7e308), ("b", 10**300), ("c", 0), ("d", -1.7e308)))
+    hits = tuple(
+        make_hit(name, 1, score) for name, score in (("a", 1.7e308), ("b", 10**300), ("c", 0), ("d", -1.7e308))
+    )
     outcome = run_with([Channel("big", ChannelAnswer("ok", hits, 4))], query="anything")
     assert [item.chunk_id for item in outcome.evidence] == ["a", "b", "c", "d"]
     assert (refused(outcome), outcome.partial) == ([], False)
@@ -380,7 +388,12 @@ def test_nothing_found_is_never_said_while_a_channel_was_not_complete(answer: Ch
 def test_nothing_found_is_said_when_every_channel_looked() -> None:
     """All ok or empty: complete, not partial, no degradation."""
     outcome = run_with([Channel("one", ok()), Channel("two", ok())])
-    assert (outcome.state, outcome.partial, outcome.degradations, outcome.rejections) == ("nothing_found", False, (), ())
+    assert (outcome.state, outcome.partial, outcome.degradations, outcome.rejections) == (
+        "nothing_found",
+        False,
+        (),
+        (),
+    )
 
 
 def test_hits_of_an_incomplete_channel_are_used() -> None:
@@ -413,7 +426,10 @@ def test_calls_beyond_the_budget_do_not_run() -> None:
     """The budget is used in plan order."""
     channels = [Channel("one", ok("a")), Channel("two", ok("b"))]
     outcome = run_with(channels, policy=Policy(max_calls=1))
-    assert ([channel.asked for channel in channels], refused(outcome)) == ([[QUERY], []], [("two", "budget_exhausted", 1)])
+    assert ([channel.asked for channel in channels], refused(outcome)) == (
+        [[QUERY], []],
+        [("two", "budget_exhausted", 1)],
+    )
 
 
 # --- Rounds -------------------------------------------------------------------------------------------------------------
@@ -449,7 +465,9 @@ def test_rounds_run_one_after_the_other_and_calls_side_by_side() -> None:
         return ok("z")
 
     plan = QueryPlan(tool_rounds=((ToolCall(tool="one"), ToolCall(tool="two")), (ToolCall(tool="three"),)))
-    outcome = run_with([Channel("one", meet), Channel("two", meet), Channel("three", later)], plan, limits=Limits(deadline_seconds=60))
+    outcome = run_with(
+        [Channel("one", meet), Channel("two", meet), Channel("three", later)], plan, limits=Limits(deadline_seconds=60)
+    )
     assert order == ["first round", "first round", "second round"]
     assert outcome.partial is False
 

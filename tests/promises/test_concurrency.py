@@ -30,7 +30,9 @@ sys.stdin.readline()
 """
 
 # Look first, then insert: what fails with "database is locked" when the transaction begins as a reader.
-SAVE = OPEN + """
+SAVE = (
+    OPEN
+    + """
 for turn in range(given["turns"]):
     memory_id = f"{given['name']}-{turn}"
     try:
@@ -40,8 +42,11 @@ for turn in range(given["turns"]):
         database.add_memory(memory_id=memory_id, kind="knowledge", title=f"title {turn}", content=f"content of {memory_id}")
 print("done")
 """
+)
 
-READ = OPEN + """
+READ = (
+    OPEN
+    + """
 import select
 seen, searches = 0, 0
 while not select.select([sys.stdin], [], [], 0)[0]:
@@ -52,14 +57,18 @@ while not select.select([sys.stdin], [], [], 0)[0]:
     database.search("shared router", plan=given["plan"], write_record=False)
 print(searches)
 """
+)
 
-SEARCH = OPEN + """
+SEARCH = (
+    OPEN
+    + """
 for turn in range(given["turns"]):
     result = database.search(f"shared router {turn}", plan=given["plan"])
     if result.degradations or not result.evidence:
         raise SystemExit(repr(result))
     print(result.retrieval_id)
 """
+)
 
 
 class Started:
@@ -135,7 +144,9 @@ def test_eight_writers_of_two_kinds(make_database: MakeDatabase, tmp_path: Path)
 def test_past_the_timeout_one_clear_message_and_its_own_exit_code(tmp_path: Path) -> None:
     """When another process holds the lock for longer than the timeout: one line, exit code 4, nothing written."""
     command = [sys.executable, "-m", "arr_sql"]
-    subprocess.run([*command, "init", "--team", "vision", "--name", "lumen"], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(
+        [*command, "init", "--team", "vision", "--name", "lumen"], cwd=tmp_path, check=True, capture_output=True
+    )
     (tmp_path / "a.md").write_text("# A\n\nalphaword\n", "utf-8")
     path = tmp_path / ".arr" / "arr.db"
     holder = open_writer(path)
@@ -157,7 +168,9 @@ def test_past_the_timeout_one_clear_message_and_its_own_exit_code(tmp_path: Path
 def test_a_short_wait_is_not_an_error(tmp_path: Path) -> None:
     """A lock that is held for less than the timeout only delays the other writer."""
     command = [sys.executable, "-m", "arr_sql"]
-    subprocess.run([*command, "init", "--team", "vision", "--name", "lumen"], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(
+        [*command, "init", "--team", "vision", "--name", "lumen"], cwd=tmp_path, check=True, capture_output=True
+    )
     holder = open_writer(tmp_path / ".arr" / "arr.db")
     holder.execute("BEGIN IMMEDIATE")
     process = subprocess.Popen(
@@ -175,7 +188,9 @@ def test_a_short_wait_is_not_an_error(tmp_path: Path) -> None:
 def test_the_same_id_saved_twice_at_once_has_one_winner(make_database: MakeDatabase) -> None:
     """Two processes that save the same new memory: one row, one accepted event, and the other is told (conc-01)."""
     database = make_database()
-    code = OPEN + """
+    code = (
+        OPEN
+        + """
 from arr_sql.errors import StateError
 try:
     database.add_memory(memory_id="same", kind="knowledge", title="t", content=f"by {given['name']}")
@@ -183,6 +198,7 @@ try:
 except StateError as error:
     print(f"told: {error}")
 """
+    )
     printed = run_together([Started(code, database.path, name, 1) for name in ("a", "b")])
     told = "told: Memory 'same' exists in this scope already. Choose another --id, or leave it out."
     assert sorted(line for lines in printed for line in lines) == ["saved", told]

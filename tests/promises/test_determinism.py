@@ -52,7 +52,9 @@ def store(make_database: MakeDatabase, tmp_path: Path) -> tuple[Path, Path]:
     for number in (7, 0, 11, 3, 9, 1, 5, 10, 2, 8, 4, 6):
         (folder / f"{number:02}.txt").write_text("same text for all: router budget", encoding="utf-8")
         database.add(folder)
-        database.add_memory(memory_id=f"m{number:02}", kind="knowledge", title="note", content="same text for all: router")
+        database.add_memory(
+            memory_id=f"m{number:02}", kind="knowledge", title="note", content="same text for all: router"
+        )
         database.set_memory_status(f"m{number:02}", "published", "no source")
     (folder / "x.md").write_text("# Budget\n\nThe router keeps a budget.\n\n# Plane\n\ncontrol plane", encoding="utf-8")
     (folder / "y.txt").write_text("当验证集损失不再下降时，学习率减半。", encoding="utf-8")
@@ -80,7 +82,12 @@ def test_fresh_processes_give_the_same_bytes(store: tuple[Path, Path]) -> None:
     path, folder = store
     said = []
     for seed in range(4):
-        environment = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONIOENCODING": "utf-8", "PYTHONPATH": str(REPOSITORY)}
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": str(seed),
+            "PYTHONIOENCODING": "utf-8",
+            "PYTHONPATH": str(REPOSITORY),
+        }
         done = subprocess.run(
             [sys.executable, "-m", "tests.promises.test_determinism", str(path), str(folder)],
             env=environment, cwd=REPOSITORY, capture_output=True, check=True, encoding="utf-8",
@@ -105,7 +112,9 @@ def test_twelve_equal_texts_are_all_found_in_one_order(store: tuple[Path, Path],
     """Field report rank-01: the order in which they were taken in does not show."""
     path, folder = store
     with ResearchDatabase(path, SCOPE, project_folder=folder, clock=StepClock(), embedder=FakeEmbedder) as database:
-        found = database.search("same text for all", plan={"tool_rounds": [[channel]]}, k=100, write_record=False).evidence
+        found = database.search(
+            "same text for all", plan={"tool_rounds": [[channel]]}, k=100, write_record=False
+        ).evidence
     equal = [item for item in found if item.content.startswith("same text for all")]
     assert len(equal) == 12
     key = {"grep": "source_ref"}.get(channel, "chunk_id")

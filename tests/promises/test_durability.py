@@ -103,7 +103,9 @@ def test_a_kill_at_any_instant_loses_nothing_acknowledged(project: Path) -> None
     last = arr(project, "sync", "--no-embed")
     assert (last.returncode, last.stderr) == (0, "")
     hashes = {name: content_hash for name, (content_hash, _, _) in live_notes(path).items()}
-    assert hashes == {f"notes/n{n:03}.md": hashlib.sha256(note_text(KILLS, n).encode()).hexdigest() for n in range(FILES)}
+    assert hashes == {
+        f"notes/n{n:03}.md": hashlib.sha256(note_text(KILLS, n).encode()).hexdigest() for n in range(FILES)
+    }
     assert check_store(path).passed
 
 
@@ -116,12 +118,18 @@ def test_ctrl_c_stops_in_order(project: Path) -> None:
         time.sleep(0.002)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
-    assert (process.returncode, errors.strip("\n")) == (130, "Stopped. What was acknowledged is kept; run the command again to go on.")
+    assert (process.returncode, errors.strip("\n")) == (
+        130,
+        "Stopped. What was acknowledged is kept; run the command again to go on.",
+    )
     kept = live_notes(path)
     assert 0 < len(kept) < FILES
     assert check_store(path).passed
     again = arr(project, "sync", "--no-embed")
-    assert f"Files: {FILES - len(kept)} added, 0 changed, 0 renamed, 0 removed, 0 touched, {len(kept)} unchanged." in again.stdout
+    assert (
+        f"Files: {FILES - len(kept)} added, 0 changed, 0 renamed, 0 removed, 0 touched, {len(kept)} unchanged."
+        in again.stdout
+    )
     assert len(live_notes(path)) == FILES
 
 
@@ -145,7 +153,12 @@ def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
     """A database with file A in it, on a disk that can be made full."""
     (tmp_path / "a.md").write_text("# A\n\nalphaword is here.\n", "utf-8")
     database = SmallDisk.create(
-        tmp_path / ".arr" / "arr.db", SCOPE, project_folder=tmp_path, actor="tester", clock=StepClock(), embedder=FakeEmbedder
+        tmp_path / ".arr" / "arr.db",
+        SCOPE,
+        project_folder=tmp_path,
+        actor="tester",
+        clock=StepClock(),
+        embedder=FakeEmbedder,
     )
     assert database.add(tmp_path / "a.md").added == ["a.md"]
     yield database
@@ -156,7 +169,16 @@ def rows_of(path: Path) -> dict[str, int]:
     """How many rows each content table has, and how many terms the text index."""
     reader = open_reader(path)
     try:
-        names = ("source", "source_version", "chunk", "chunk_embedding", "audit_event", "source_stat", "memory", "chunk_term")
+        names = (
+            "source",
+            "source_version",
+            "chunk",
+            "chunk_embedding",
+            "audit_event",
+            "source_stat",
+            "memory",
+            "chunk_term",
+        )
         return {name: reader.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in names}
     finally:
         reader.close()

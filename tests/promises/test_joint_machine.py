@@ -152,7 +152,10 @@ class Store(RuleBasedStateMachine):
         self.looked_at: tuple[int, datetime] | None = None
         self.is_open = False
 
-    @initialize(has_model=st.sampled_from([False, False, False, True]), begin=st.sampled_from(["used", "new", "asked", "approved"]))
+    @initialize(
+        has_model=st.sampled_from([False, False, False, True]),
+        begin=st.sampled_from(["used", "new", "asked", "approved"]),
+    )
     def open(self, has_model: bool, begin: str) -> None:
         """One file and one folder; some runs begin with more, so that a dozen steps reach far."""
         path, self.notes = self.folder / ".arr" / "arr.db", self.folder / "notes"
@@ -225,7 +228,9 @@ class Store(RuleBasedStateMachine):
 
     def dump(self, *without: str) -> dict[str, Any]:
         """Every row of every table, the log aside."""
-        names = [row[0] for row in self.rows.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+        names = [
+            row[0] for row in self.rows.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        ]
         return {
             name: [tuple(row) for row in self.rows.execute(f"SELECT * FROM [{name}]")]
             for name in names if name not in ("audit_event", "sqlite_sequence", *without)
@@ -277,7 +282,9 @@ class Store(RuleBasedStateMachine):
             (p.outcome, p.says, p.receipt and p.receipt[1]) == ("approved", memory.says, "passed") for p in mine
         )
 
-    def may(self, memory_id: str, memory: Memory | None, status: str, by: str, reason: str, *, is_new_expiry: bool = False) -> bool:
+    def may(
+        self, memory_id: str, memory: Memory | None, status: str, by: str, reason: str, *, is_new_expiry: bool = False
+    ) -> bool:
         """Is this change of status allowed?"""
         if memory is None or status not in ALLOWED[memory.status] or not by.strip():
             return False
@@ -315,7 +322,13 @@ class Store(RuleBasedStateMachine):
             made = Memory(**model_of(values, self.now), updated_at=self.now, revision=self.revision)
             self.memories[memory_id] = made
 
-    @rule(by=BY, memory_id=ID, values=VALUES, expected=st.sampled_from([None, 0, None, 0, 1]), same=st.sampled_from([False, False, True]))
+    @rule(
+        by=BY,
+        memory_id=ID,
+        values=VALUES,
+        expected=st.sampled_from([None, 0, None, 0, 1]),
+        same=st.sampled_from([False, False, True]),
+    )
     def edit(self, by: str, memory_id: str, values: dict[str, Any], expected: int | None, same: bool) -> None:
         """Allowed for a candidate or verified memory at the revision that was read; then it is a candidate."""
         memory = self.memories.get(memory_id)
@@ -349,7 +362,9 @@ class Store(RuleBasedStateMachine):
     def conflict(self, by: str, first: str, second: str) -> None:
         """Two published memories are marked together, or neither."""
         pair = [self.memories.get(first), self.memories.get(second)]
-        is_allowed = first != second and all(m is not None and m.status == "published" for m in pair) and bool(by.strip())
+        is_allowed = (
+            first != second and all(m is not None and m.status == "published" for m in pair) and bool(by.strip())
+        )
         steps: list[Any] = [(first, "conflict"), (second, "conflict")]
         self.attempt(lambda: self.by(by).set_memory_statuses(steps, "they differ"), is_allowed, "memory_refused")
         for memory in pair if is_allowed else ():
@@ -368,7 +383,9 @@ class Store(RuleBasedStateMachine):
             and self.may(winner, all_of[-1], "published", by, reason)
         )  # fmt: skip
         self.attempt(lambda: self.by(by).resolve_conflict(winner, losers, reason), is_allowed, "memory_refused")
-        for memory, status in zip(all_of, ["deprecated"] * len(named) + ["published"], strict=True) if is_allowed else ():
+        for memory, status in (
+            zip(all_of, ["deprecated"] * len(named) + ["published"], strict=True) if is_allowed else ()
+        ):
             assert memory is not None
             self.new_version(memory, f"memory_{status}", status)
 
@@ -482,7 +499,10 @@ class Store(RuleBasedStateMachine):
         memories, files = set(self.found(word)), {name for name, text in self.synced.items() if word in text}
         if plan == "rounds":  # the second round asks for another word, unless the first found nothing
             memories, files = (memories, set(self.synced)) if files else (set(), set())
-        expected = {"research-memory": {f"memory:{name}" for name in memories}, "bm25": {f"notes/{name}" for name in files}}
+        expected = {
+            "research-memory": {f"memory:{name}" for name in memories},
+            "bm25": {f"notes/{name}" for name in files},
+        }
         for channel, names in expected.items():
             got = {item.source_ref for item in result.evidence if channel in {one.channel for one in item.channels}}
             assert got <= (names if channel in called else set())
@@ -542,7 +562,10 @@ class Store(RuleBasedStateMachine):
         )  # fmt: skip
         shown = PAYLOAD_HASH if saw else None
         made = self.attempt(
-            lambda: self.by(by).decide_approval(package_id, outcome, payload_hash=shown), is_allowed, "approval_refused", package_id
+            lambda: self.by(by).decide_approval(package_id, outcome, payload_hash=shown),
+            is_allowed,
+            "approval_refused",
+            package_id,
         )
         if is_allowed and package is not None:
             package.outcome, package.decider, package.token = outcome, by, made.receipt_token
@@ -616,7 +639,12 @@ class Store(RuleBasedStateMachine):
         for name, m in self.memories.items():
             stored = found[name]
             places = None if stored.applicability == {} else tuple(stored.applicability["experiment_environments"])
-            assert (stored.status, stored.revision, stored.title, stored.content) == (m.status, m.revision, m.word, f"{m.word} common")
+            assert (stored.status, stored.revision, stored.title, stored.content) == (
+                m.status,
+                m.revision,
+                m.word,
+                f"{m.word} common",
+            )
             assert (stored.confidence, stored.conflict_key, places) == (m.confidence, m.key, m.places)
             assert (stored.related_memory_ids, bool(stored.source_refs)) == (m.related, m.has_source)
             assert stored.expires_at == (to_text(m.expires_at) if m.expires_at else None)
@@ -630,7 +658,8 @@ class Store(RuleBasedStateMachine):
         self.looked_at = (self.revision, self.now)
         result = self.by("ana").search("common", plan=PLANS["memory"], write_record=False)
         found = {
-            item.source_ref.removeprefix("memory:"): list(item.metadata.get("conflict_losers", [])) for item in result.evidence
+            item.source_ref.removeprefix("memory:"): list(item.metadata.get("conflict_losers", []))
+            for item in result.evidence
         }
         assert found == self.found()
 
@@ -662,7 +691,9 @@ def test_the_store_is_what_the_model_says(half: int, tmp_path: Path) -> None:
 
 def test_what_the_machine_has_found(tmp_path: Path) -> None:
     """A refused addition left no event, one by nobody blamed the file, and what had not run out could be renewed."""
-    with ResearchDatabase.create(tmp_path / "lab.db", SCOPE, actor="ana", clock=HandClock(), embedder=lambda: None) as database:
+    with ResearchDatabase.create(
+        tmp_path / "lab.db", SCOPE, actor="ana", clock=HandClock(), embedder=lambda: None
+    ) as database:
         for memory_id in ("m", "n"):
             database.add_memory(memory_id=memory_id, title="zinc", content="zinc")
             database.set_memory_status(memory_id, "published", "measured")

@@ -46,7 +46,13 @@ def put_memories(path: Path, scope: ScopeKey, clock: StepClock, rows: Sequence[R
         with write_transaction(writer, path):
             for row in rows:
                 memory = make_memory(
-                    scope, clock(), memory_id=row.memory_id, kind="knowledge", title="note", content=row.text, **dict(row.values)
+                    scope,
+                    clock(),
+                    memory_id=row.memory_id,
+                    kind="knowledge",
+                    title="note",
+                    content=row.text,
+                    **dict(row.values),
                 )
                 add_memory(writer, memory, actor="tester", now=clock())
                 for status in _way_to(row.status):
@@ -73,7 +79,9 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         # A section with a heading of its own is a chunk of its own.
         for part in range(0, count, 500):
             numbers = range(part, min(part + 500, count))
-            (disk / f"notes-{part}.md").write_text("".join(f"# Part {n}\n\n{word} {n}\n\n" for n in numbers), encoding="utf-8")
+            (disk / f"notes-{part}.md").write_text(
+                "".join(f"# Part {n}\n\n{word} {n}\n\n" for n in numbers), encoding="utf-8"
+            )
         with ResearchDatabase.create(
             folder / "arr.db", scope, project_folder=disk, actor="tester", clock=clock, embedder=FakeEmbedder
         ) as database:
@@ -156,7 +164,9 @@ def test_199_better_memories_that_may_not_be_used_take_no_place(
     database = make_database(clock=clock)
     eligible = {"conflict_key": "lr", "confidence": 0.9} if "conflict_key" in values else {}
     rows = [Row(f"a{n:03}", f"{LOUD} {n}", status, tuple(values.items())) for n in range(199)]
-    put_memories(database.path, SCOPE, clock, [*rows, Row("the-one", "a needle, once", "published", tuple(eligible.items()))])
+    put_memories(
+        database.path, SCOPE, clock, [*rows, Row("the-one", "a needle, once", "published", tuple(eligible.items()))]
+    )
     clock.now += timedelta(hours=3)
     result = database.search("needle", k=1, plan={"tool_rounds": [["research-memory"]]})
     assert [item.chunk_id for item in result.evidence] == ["memory:the-one"]

@@ -82,9 +82,15 @@ def test_a_read_only_file_in_a_read_only_folder(project: Path) -> None:
     """Where neither the file nor its folder can be written, no -wal and no -shm is needed to read it."""
     (project / ".arr" / "arr.db").chmod(0o444)
     (project / ".arr").chmod(0o555)
-    assert sorted(name for name in os.listdir(project / ".arr") if not name.endswith("lock")) == [".gitignore", "arr.db"]
+    assert sorted(name for name in os.listdir(project / ".arr") if not name.endswith("lock")) == [
+        ".gitignore",
+        "arr.db",
+    ]
     expect_answer_without_record(project)
-    assert sorted(name for name in os.listdir(project / ".arr") if not name.endswith("lock")) == [".gitignore", "arr.db"]
+    assert sorted(name for name in os.listdir(project / ".arr") if not name.endswith("lock")) == [
+        ".gitignore",
+        "arr.db",
+    ]
 
 
 def test_a_writable_file_in_a_read_only_folder(project: Path) -> None:

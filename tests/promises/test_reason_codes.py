@@ -160,7 +160,9 @@ def _stale(bench: Bench) -> None:
 
 channels(ReasonCode.CHANNEL_ERROR, raising(RuntimeError(QUERY)))
 channels(ReasonCode.WRONG_TYPE, [QUERY])
-SCENARIOS[ReasonCode.IDENTITY_CHANGED] = lambda bench: bench.with_channel(Turncoat("mine", ok("a"), "provider", "remote"))
+SCENARIOS[ReasonCode.IDENTITY_CHANGED] = lambda bench: bench.with_channel(
+    Turncoat("mine", ok("a"), "provider", "remote")
+)
 
 
 @reaches(ReasonCode.TIMED_OUT)
@@ -299,4 +301,6 @@ def test_every_reason_has_a_text_of_its_own() -> None:
     """One sentence or two, ending in a full stop, for each member and for nothing else."""
     assert set(REASON_TEXT) == set(ReasonCode)
     assert len(set(REASON_TEXT.values())) == len(ReasonCode)
-    assert [text for text in REASON_TEXT.values() if not (text.endswith(".") and text == text.strip() and len(text) > 20)] == []
+    assert [
+        text for text in REASON_TEXT.values() if not (text.endswith(".") and text == text.strip() and len(text) > 20)
+    ] == []

@@ -71,7 +71,9 @@ def test_the_contracts_worked_example(make_database: MakeDatabase, tmp_path: Pat
 
 
 @pytest.mark.parametrize("scope", other_scopes(), ids=lambda scope: str(scope))
-def test_fifty_chunks_of_a_neighbour_change_nothing(make_database: MakeDatabase, tmp_path: Path, scope: ScopeKey) -> None:
+def test_fifty_chunks_of_a_neighbour_change_nothing(
+    make_database: MakeDatabase, tmp_path: Path, scope: ScopeKey
+) -> None:
     """Counts, lengths and document frequencies are the scope's own: not one digit moves, and rows can't be reached."""
     database = make_database(folder=tmp_path / "docs")
     fill(database, tmp_path / "docs", EXAMPLE)
@@ -142,7 +144,10 @@ def test_equal_texts_are_in_the_order_of_their_ids(make_database: MakeDatabase, 
     fill(database, tmp_path / "docs", {f"{n}.txt": "路由器 router" for n in range(12)})
     found = [hit.chunk_id for hit in asked(database.path, "router").hits]
     assert found == sorted(found) and len(found) == 12
-    assert [[hit.chunk_id for hit in asked(database.path, "router", k=k).hits] for k in (1, 5)] == [found[:1], found[:5]]
+    assert [[hit.chunk_id for hit in asked(database.path, "router", k=k).hits] for k in (1, 5)] == [
+        found[:1],
+        found[:5],
+    ]
 
 
 # --- Against a plain implementation ---------------------------------------------------------------------------------------
@@ -172,10 +177,26 @@ def brute_force(corpus: Mapping[str, tuple[str, str]], query: str, p: Bm25Parame
     return found
 
 
-WORDS = ("router", "routers", "budget", "plane", "lr_decay", "getUserName", "ERR-42", "the", "学习率", "减半", "学习", "café", "42")
+WORDS = (
+    "router",
+    "routers",
+    "budget",
+    "plane",
+    "lr_decay",
+    "getUserName",
+    "ERR-42",
+    "the",
+    "学习率",
+    "减半",
+    "学习",
+    "café",
+    "42",
+)
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join)
 corpora = st.lists(texts, min_size=1, max_size=8)
-parameters = st.builds(Bm25Parameters, st.sampled_from((0.0, 0.9, 1.2, 1.5, 2.0)), st.sampled_from((0.0, 0.4, 0.75, 1.0)))
+parameters = st.builds(
+    Bm25Parameters, st.sampled_from((0.0, 0.9, 1.2, 1.5, 2.0)), st.sampled_from((0.0, 0.4, 0.75, 1.0))
+)
 
 
 @settings(max_examples=max(40, settings().max_examples // 2))
@@ -186,7 +207,12 @@ def test_the_statement_is_bm25(corpus: list[str], query: str, p: Bm25Parameters)
         folder = Path(name)
         files = {f"d{number}.txt": text for number, text in enumerate(corpus)}
         with ResearchDatabase.create(
-            folder / "arr.db", SCOPE, project_folder=folder / "docs", actor="tester", clock=StepClock(), embedder=lambda: None
+            folder / "arr.db",
+            SCOPE,
+            project_folder=folder / "docs",
+            actor="tester",
+            clock=StepClock(),
+            embedder=lambda: None,
         ) as database:
             fill(database, folder / "docs", files)
         answer = asked(folder / "arr.db", query, parameters=p)

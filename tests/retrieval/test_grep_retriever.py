@@ -114,7 +114,9 @@ def test_ids_differ_between_scopes_that_see_the_same_file(make_database: MakeDat
     """A loose line and a chunk have other ids for a neighbour, who answers with its own chunk."""
     ids = []
     for scope in (None, other_scopes()[1]):
-        database = make_database(folder=docs, path=docs.parent / "arr.db", **({} if scope is None else {"scope": scope}))
+        database = make_database(
+            folder=docs, path=docs.parent / "arr.db", **({} if scope is None else {"scope": scope})
+        )
         database.add(docs)
         (docs / "new.txt").write_text("lr_decay\n", encoding="utf-8")
         ids.append({item.chunk_id for item in grep(database, "lr_decay").evidence})
@@ -157,10 +159,18 @@ def test_a_root_that_is_not_there_is_named_as_such(make_database: MakeDatabase, 
     database.add(docs)
     docs.rename(docs.parent / "away")
     result = grep(database, "lr_decay")
-    assert (result.traces[0].state, result.degradations[0].code, result.state) == ("unavailable", ReasonCode.ROOT_MISSING, "incomplete")
+    assert (result.traces[0].state, result.degradations[0].code, result.state) == (
+        "unavailable",
+        ReasonCode.ROOT_MISSING,
+        "incomplete",
+    )
     database.add(docs.parent / "away")
     result = grep(database, "lr_decay")
-    assert (result.traces[0].state, result.degradations[0].code, len(result.evidence)) == ("cut", ReasonCode.ROOT_MISSING, 1)
+    assert (result.traces[0].state, result.degradations[0].code, len(result.evidence)) == (
+        "cut",
+        ReasonCode.ROOT_MISSING,
+        1,
+    )
     assert {"roots": 1, "of": 2}.items() <= result.degradations[0].detail.items()
 
 
@@ -172,7 +182,11 @@ def test_another_branch_is_not_searched(make_database: MakeDatabase, docs: Path)
     assert grep(database, "lr_decay").partial is False
     git_folder(docs, "side")
     result = grep(database, "lr_decay")
-    assert (result.traces[0].state, result.degradations[0].code, result.evidence) == ("unavailable", ReasonCode.OTHER_BRANCH, ())
+    assert (result.traces[0].state, result.degradations[0].code, result.evidence) == (
+        "unavailable",
+        ReasonCode.OTHER_BRANCH,
+        (),
+    )
     git_folder(docs, "main")
     assert grep(database, "lr_decay").partial is False
 
@@ -196,7 +210,11 @@ def test_a_root_inside_a_root_answers_once(make_database: MakeDatabase, docs: Pa
     for target in (docs / "sub", docs / "one.txt", docs):
         database.add(target)
     result = grep(database, "zyzzyva")
-    assert sorted(item.content for item in result.evidence) == ["zyzzyva beside it", "zyzzyva in a file", "zyzzyva in a folder"]
+    assert sorted(item.content for item in result.evidence) == [
+        "zyzzyva beside it",
+        "zyzzyva in a file",
+        "zyzzyva in a folder",
+    ]
     assert [item.metadata["matched_lines"] for item in result.evidence] == [[1], [1], [1]]
     assert result.traces[0].detail["lines"] == 3
 
@@ -209,7 +227,10 @@ def test_a_single_trusted_file_is_all_that_is_searched(make_database: MakeDataba
     result = grep(database, "lr_decay")
     assert ([item.source_ref for item in result.evidence], result.traces[0].detail["files"]) == (["docs/a.md"], 1)
     (docs / "a.md").unlink()
-    assert (grep(database, "lr_decay").traces[0].state, grep(database, "lr_decay").traces[0].detail["files"]) == ("empty", 0)
+    assert (grep(database, "lr_decay").traces[0].state, grep(database, "lr_decay").traces[0].detail["files"]) == (
+        "empty",
+        0,
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs symbolic links")

@@ -37,7 +37,9 @@ def test_utf16_is_text_with_and_without_a_mark(tmp_path: Path) -> None:
     result = search(tmp_path, "needle")
     assert lines(result.hits) == [(name, 2, "needle two") for name in ("be.txt", "le.txt", "none.txt", "sig.txt")]
     assert result.left_out == [("r", "png.txt", "binary")]
-    assert lines(search(tmp_path, "世界").hits) == [(name, 1, "hello 世界") for name in ("be.txt", "le.txt", "none.txt", "sig.txt")]
+    assert lines(search(tmp_path, "世界").hits) == [
+        (name, 1, "hello 世界") for name in ("be.txt", "le.txt", "none.txt", "sig.txt")
+    ]
 
 
 def test_gbk_text_is_read_as_chinese(tmp_path: Path) -> None:

@@ -138,7 +138,14 @@ def test_reranking_nothing_gives_nothing() -> None:
 
 @pytest.mark.parametrize(
     "scores",
-    [(1e308, -1e308), (1.7e308, 0.0, -1.7e308), (1e-300, 0.0), (0.0, 0.0), (-1e-300, -2e-300), (1e308, 1e308 * (1 - 1e-15))],
+    [
+        (1e308, -1e308),
+        (1.7e308, 0.0, -1.7e308),
+        (1e-300, 0.0),
+        (0.0, 0.0),
+        (-1e-300, -2e-300),
+        (1e308, 1e308 * (1 - 1e-15)),
+    ],
 )
 def test_extreme_scores_stay_finite(scores: tuple[float, ...]) -> None:
     """The largest, smallest and closest floats give scores from 1 to 0 in the order of the list (equal ones give 1)."""
@@ -152,7 +159,9 @@ def test_extreme_scores_stay_finite(scores: tuple[float, ...]) -> None:
 
 # --- Properties ---------------------------------------------------------------------------------------------------------
 
-words = st.lists(st.sampled_from(("router", "budget", "lr_decay", "ERR-42", "学习率", "the", "“", "")), max_size=6).map(" ".join)
+words = st.lists(st.sampled_from(("router", "budget", "lr_decay", "ERR-42", "学习率", "the", "“", "")), max_size=6).map(
+    " ".join
+)
 queries = st.one_of(words, st.text(max_size=20))
 scores = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -183,7 +183,12 @@ def test_the_order_is_that_of_the_cosines_in_64_bits(
     table = {f"w{number}": unit(values) for number, values in enumerate(rows)} | {"asked": unit(query)}
     model = TableEmbedder(table)
     database = ResearchDatabase.create(
-        folder / "arr.db", SCOPE, project_folder=folder / "docs", actor="tester", clock=StepClock(), embedder=lambda: model
+        folder / "arr.db",
+        SCOPE,
+        project_folder=folder / "docs",
+        actor="tester",
+        clock=StepClock(),
+        embedder=lambda: model,
     )
     with database:
         fill(database, folder / "docs", {f"{number}.txt": f"w{number}" for number in range(len(rows))})
@@ -223,7 +228,9 @@ def test_an_unfit_vector_is_refused_by_name_before_anything_is_stored(
         database.embed()
     answer = asked(database.path, "good", embedder=model)
     assert answer == ChannelAnswer("not_indexed", code=ReasonCode.NOT_INDEXED, detail={"indexed": 0, "chunks": 2})
-    assert {item.source_ref for item in database.search("bad", plan={"tool_rounds": [["bm25"]]}).evidence} == {"bad.txt"}
+    assert {item.source_ref for item in database.search("bad", plan={"tool_rounds": [["bm25"]]}).evidence} == {
+        "bad.txt"
+    }
 
 
 @pytest.mark.parametrize("values", [(0.0, 0.0, 0.0), (math.nan, 0.0, 1.0), (0.0, math.inf, 0.0), (1.0, 0.0)])
@@ -246,7 +253,9 @@ def test_an_unfit_query_vector_disables_the_channel_and_no_other(
 # --- Models ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("other", [FakeEmbedder("fake-b"), FakeEmbedder("fake-16", dimension=8)], ids=["other id", "other dimension"])
+@pytest.mark.parametrize(
+    "other", [FakeEmbedder("fake-b"), FakeEmbedder("fake-16", dimension=8)], ids=["other id", "other dimension"]
+)
 def test_another_model_is_not_compared_with_the_stored_vectors(embedded: ResearchDatabase, other: FakeEmbedder) -> None:
     """Field report emb-01: unavailable, naming both, also for the same dimension or the same name; the query is not embedded."""
     answer = asked(embedded.path, "router", embedder=other)
@@ -255,7 +264,9 @@ def test_another_model_is_not_compared_with_the_stored_vectors(embedded: Researc
     assert other.calls == []
 
 
-def test_changing_the_model_deletes_nothing(embedded: ResearchDatabase, make_database: MakeDatabase, tmp_path: Path) -> None:
+def test_changing_the_model_deletes_nothing(
+    embedded: ResearchDatabase, make_database: MakeDatabase, tmp_path: Path
+) -> None:
     """Field report emb-01: text goes on being taken in and found, the old model answers again, and a rebuild changes over."""
     changed = make_database(folder=tmp_path / "docs", embedder=lambda: FakeEmbedder("fake-b"))
     fill(changed, tmp_path / "docs", {"g.txt": "router again"})
@@ -296,7 +307,11 @@ def test_the_channel_says_how_much_is_not_indexed(embedded: ResearchDatabase, tm
     """n of m, with the hits that there are."""
     fill(embedded, tmp_path / "docs", {"g.txt": "router new", "h.txt": "plane new"})
     answer = asked(embedded.path, "router")
-    assert (answer.state, answer.code, dict(answer.detail)) == ("not_indexed", ReasonCode.NOT_INDEXED, {"indexed": 6, "chunks": 8})
+    assert (answer.state, answer.code, dict(answer.detail)) == (
+        "not_indexed",
+        ReasonCode.NOT_INDEXED,
+        {"indexed": 6, "chunks": 8},
+    )
     assert len(answer.hits) == 6
     embedded.embed()
     assert asked(embedded.path, "router").state == "ok"
