@@ -6,7 +6,7 @@ what they leave close. A lexical list whose best hits hold little of the query p
 in proportion. docs/search.md has the measurements.
 
 The 20 candidates are those with the best channel parts, not the first 20 of the fused order: an item that one channel
-alone found at rank 1 stands there behind every item that two channels found anywhere in their first hundred. The rest
+alone found at rank 1 stands there behind every item that two channels both found in their first 61. The rest
 follow in fused order; nothing is dropped or added.
 """
 
