@@ -16,6 +16,7 @@ from arr_sql.core.analysis import query_terms
 from arr_sql.core.research_models import SCOPE_COLUMNS, ScopeKey
 from arr_sql.database import ResearchDatabase
 from arr_sql.index.embedders.protocol import EmbedderSpec
+from tests.browser import find_browser
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("deep", deadline=None, max_examples=5000, suppress_health_check=list(HealthCheck))
@@ -117,3 +118,12 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith("ARR_") and name not in ("ARR_SQLITE_DRIVER", "ARR_SQLITE_VEC"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("ARR_ACTOR", "tester")
+
+
+@pytest.fixture(scope="session")
+def browser_path() -> str:
+    """A Chromium, Chrome or Edge on this machine; without one the test can't run."""
+    path = find_browser()
+    if path is None:
+        pytest.skip("no Chromium, Chrome or Edge on this machine (Debian: apt-get install chromium)")
+    return path
