@@ -17,6 +17,7 @@ class Topic:
 
     text: str
     grades: dict[str, int]
+    id: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def read_collection(folder: Path) -> Collection:
         if len(fields) >= 3 and fields[-1].lstrip("-").isdigit():
             grades.setdefault(fields[0], {})[fields[-2]] = int(fields[-1])
     topics = [
-        Topic(row["text"], grades[str(row["id"])])
+        Topic(row["text"], grades[str(row["id"])], str(row["id"]))
         for row in _rows(folder / "queries.jsonl")
         if str(row["id"]) in grades
     ]
