@@ -19,6 +19,7 @@ from arr_sql.core.clock import utc_now
 from arr_sql.core.connection import write_transaction
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.database import ResearchDatabase
+from arr_sql.evaluation.metrics import ndcg_at
 from arr_sql.index.embedders.protocol import embed_text
 from arr_sql.index.text_index import note_current, terms_of
 from arr_sql.ingest.chunker import Chunk
@@ -30,7 +31,7 @@ from arr_sql.retrieval.bm25_retriever import Bm25Parameters, Bm25Retriever
 from arr_sql.retrieval.hybrid_retriever import RankedList, fuse
 from arr_sql.retrieval.rule_reranker import rerank
 from arr_sql.retrieval.vector_retriever import VectorRetriever
-from benchmarks.judged_collection import Collection, Topic, ndcg, read_collection
+from benchmarks.judged_collection import Collection, Topic, read_collection
 
 DEPTH = 100
 NO_DEADLINE = float("inf")
@@ -98,7 +99,7 @@ def quality(database: ResearchDatabase, topics: Sequence[Topic], embed: bool) ->
         modes["fused"] = [item.hit.source_ref for item in fused]
         modes["reranked"] = [item.item.hit.source_ref for item in rerank(topic.text, fused, lists)]
         for mode, found in modes.items():
-            totals[mode] = totals.get(mode, 0.0) + ndcg(found, topic.grades)
+            totals[mode] = totals.get(mode, 0.0) + ndcg_at(found, topic.grades, 10)
     return {mode: total / len(topics) for mode, total in totals.items()}
 
 
@@ -109,7 +110,8 @@ def bm25_settings(database: ResearchDatabase, topics: Sequence[Topic]) -> dict[t
         channel = Bm25Retriever(database._reader("bm25"), Bm25Parameters(k1, b, weight))
         found = [channel.retrieve(topic.text, database.scope, DEPTH, NO_DEADLINE).hits for topic in topics]
         table[(k1, b, weight)] = sum(
-            ndcg([hit.source_ref for hit in hits], topic.grades) for hits, topic in zip(found, topics, strict=True)
+            ndcg_at([hit.source_ref for hit in hits], topic.grades, 10)
+            for hits, topic in zip(found, topics, strict=True)
         ) / len(topics)
     return table
 
