@@ -23,7 +23,7 @@ from arr_sql.cli._shared import (
 
 CAUSES = {
     "row_revised": "A row that took part is not what it was; `arr audit verify` names it.",
-    "row_erased": "A row that took part was erased; `arr forget` leaves a receipt.",
+    "row_erased": "The query, or a row that took part, was erased; `arr forget` leaves a receipt.",
     "index_version": "Ranks are computed by another version of the index, BM25 or the reranker than then.",
     "analyser_version": "Texts are analysed by another version than then.",
     "model_missing": "The query's vector, or the vectors of the model that made it, are gone.",

@@ -17,7 +17,6 @@ from arr_sql.database.base import DEFAULT_MAX_FILE_BYTES
 from arr_sql.database.copies import CopyMethods
 from arr_sql.database.forgetting import ForgettingMethods
 from arr_sql.database.lines import LineMethods
-from arr_sql.database.memories import MemoryMethods
 from arr_sql.database.memory_moves import MemoryMoveMethods
 from arr_sql.database.replay import ReplayMethods
 from arr_sql.database.source_list import SourceListMethods
@@ -35,7 +34,6 @@ def connect(folder: str | Path = ".", *, environment: str | None = None, branch:
 
 class ResearchDatabase(
     ReplayMethods,
-    MemoryMethods,
     MemoryMoveMethods,
     ApprovalMethods,
     ForgettingMethods,

@@ -31,8 +31,8 @@ class MemoryMethods(DatabaseBase):
 
     def add_memory(self, **values: Any) -> ResearchMemory:
         """Store a candidate: ``title``, ``content``, ``kind`` and the other fields of ResearchMemory."""
-        memory = make_memory(self.scope, self._clock(), **values)
-        with self._change(memory.memory_id, "add") as writer:
+        with self._change(values.get("memory_id"), "add") as writer:
+            memory = make_memory(self.scope, self._clock(), **values)
             return add_memory(writer, memory, actor=self.actor, now=self._clock())
 
     def set_memory_status(self, memory_id: str, status: MemoryStatus, reason: str = "") -> ResearchMemory:
@@ -99,26 +99,27 @@ class MemoryMethods(DatabaseBase):
             )
 
     @contextlib.contextmanager
-    def _change(self, memory_id: str, asked: str) -> Iterator[Connection]:
-        """One write transaction; what is refused in it leaves an event."""
+    def _change(self, name: object, asked: str, kind: str = "memory") -> Iterator[Connection]:
+        """One write transaction; what is refused in it leaves an event. ``name`` is whatever the caller gave."""
         writer = self._ready_writer()
         try:
             with write_transaction(writer, self.path):
                 yield writer
         except (StateError, InputError) as refusal:
-            self._note_refusal(memory_id, asked, refusal)
+            self._note_refusal(name, asked, refusal, kind)
             raise
 
-    def _note_refusal(self, memory_id: str, status: str, refusal: ArrError) -> None:
-        """A refused step leaves an event too; nothing else is written."""
+    def _note_refusal(self, name: object, asked: str, refusal: ArrError, kind: str = "memory") -> None:
+        """A refused step leaves an event too; nothing else is written. A scope that is not open has no log for it."""
+        subject = sha256_text(name)[:16] if isinstance(name, str) else "(unknown)"
         writer = self._write()
         with write_transaction(writer, self.path):
             scope_row = read_scope(writer, self.scope)
             if scope_row is not None:
                 append_event(
                     writer, scope_id=scope_row.id, revision=scope_row.revision, at=self._clock(), actor=self.actor.strip() or "unknown",
-                    kind="memory_refused", subject_kind="memory", subject_id=sha256_text(memory_id)[:16], subject_hash="",
-                    details={"asked": status, "error": type(refusal).__name__},
+                    kind=f"{kind}_refused", subject_kind=kind, subject_id=subject, subject_hash="",
+                    details={"asked": asked, "error": type(refusal).__name__},
                 )  # fmt: skip
 
     def memory(self, memory_id: str) -> ResearchMemory:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arr_sql.core.connection import read_transaction, store_errors, write_transaction
+from arr_sql.core.connection import read_transaction, store_errors
 from arr_sql.core.research_models import MemoryVersion, ResearchMemory, ScopeKey
-from arr_sql.database.base import DatabaseBase
+from arr_sql.database.memories import MemoryMethods
 from arr_sql.memory.memory_files import FileRecord, Problem
 from arr_sql.memory.memory_import import ImportResult, import_memories
 from arr_sql.memory.promotion import PromotionPreview, merge_preview, preview_promotion, promote
@@ -14,8 +14,8 @@ from arr_sql.memory.research_store import list_memories, read_history
 from arr_sql.memory.scope_store import open_scope
 
 
-class MemoryMoveMethods(DatabaseBase):
-    """Import, export, opening a scope from another, and promotion."""
+class MemoryMoveMethods(MemoryMethods):
+    """Import, export, opening a scope from another, and promotion. What is refused leaves an event."""
 
     def exported_memories(
         self, *, with_history: bool = False
@@ -33,8 +33,7 @@ class MemoryMoveMethods(DatabaseBase):
         skip_existing: bool = False, reason: str = "",
     ) -> ImportResult:  # fmt: skip
         """Add all memories of the files, or none. Raises ImportInvalid with the place of each problem."""
-        writer = self._ready_writer()
-        with write_transaction(writer, self.path):
+        with self._change(origin, "import") as writer:
             return import_memories(
                 writer, self.scope, records, problems, origin=origin, keep_status=keep_status,
                 skip_existing=skip_existing, actor=self.actor, reason=reason, now=self._clock(),
@@ -45,8 +44,7 @@ class MemoryMoveMethods(DatabaseBase):
 
         Raises InputError when the file holds no such parent, StateError when this scope is open already.
         """
-        writer = self._write()
-        with write_transaction(writer, self.path):
+        with self._change(str(parent), "open", "scope") as writer:
             return open_scope(writer, self.scope, parent, self.actor, self._clock())[1]
 
     def preview_promotion(self, memory_id: str, target: ScopeKey, *, new_id: str | None = None) -> PromotionPreview:
@@ -60,8 +58,7 @@ class MemoryMoveMethods(DatabaseBase):
 
         Raises StateError when it may not be done, or when either scope is no longer as it was shown.
         """
-        writer = self._ready_writer()
-        with write_transaction(writer, self.path):
+        with self._change(preview.memory.memory_id, "promote") as writer:
             return promote(writer, preview, actor=self.actor, reason=reason, now=self._clock())
 
     def merge_preview(self, origin: ScopeKey) -> list[PromotionPreview]:

@@ -24,7 +24,7 @@ from arr_sql.errors import InputError, PathRefused, StateError, StoreFull, Store
 from arr_sql.index.vector_state import vector_state
 from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.audit_verify import verify_audit
-from arr_sql.memory.retrieval_log import read_retrievals
+from arr_sql.memory.retrieval_log import ERASED, read_retrievals
 from arr_sql.memory.scope_store import ScopeRow, read_scope
 from arr_sql.policy.admission import Policy
 from arr_sql.policy.replay_compare import (
@@ -108,7 +108,7 @@ class ReplayMethods(RetrievalMethods):
                 f"That is not the query of {retrieval_id}: its SHA-256 differs. Give it exactly as it was asked."
             )
         reason = "" if query is not None and not _plan_fault(record) else _not_replayable(record)
-        if reason:
+        if reason and not _lost(record, self._rewritten_records()):
             raise StateError(f"Retrieval {retrieval_id} can't be run again: {reason}")
         found = self._replayed(
             [record], {retrieval_id: query.strip()} if query is not None else {}, lambda done, total: None
@@ -126,8 +126,13 @@ class ReplayMethods(RetrievalMethods):
         self, records: Sequence[Mapping[str, Any]], queries: Mapping[str, str], progress: Progress
     ) -> list[Replay]:
         found: dict[str, Replay] = {}
-        ready = []
+        ready, rewritten = [], self._rewritten_records()
         for record in records:
+            lost = _lost(record, rewritten)
+            if lost:
+                gone = Difference(lost, record["query_hash"], ERASED)
+                found[record["retrieval_id"]] = _replay(record, "different", gone, "row_erased")
+                continue
             reason = "" if record["retrieval_id"] in queries else _not_replayable(record)
             if reason:
                 found[record["retrieval_id"]] = _replay(record, "not_replayable", reason=reason)
@@ -152,6 +157,14 @@ class ReplayMethods(RetrievalMethods):
         replays = [found[record["retrieval_id"]] for record in records]
         self._note_replays(replays)
         return replays
+
+    def _rewritten_records(self) -> frozenset[str]:
+        """The ids of records that an erasure rewrote."""
+        reader = self._reader("main")
+        with store_errors(self.path):
+            row = read_scope(reader, self.scope)
+            rows = reader.execute(load("read_erased_records"), {"scope_id": row.id if row else None})
+            return frozenset(found["retrieval_id"] for found in rows)
 
     def _compared(
         self,
@@ -234,7 +247,8 @@ class ReplayMethods(RetrievalMethods):
                 for record in reversed(read_retrievals(reader, self.scope, None, -1))
                 if record["scope_revision"] <= last
             ]
-            ready = [record for record in records if not _not_replayable(record)]
+            rewritten = self._rewritten_records()
+            ready = [record for record in records if not (_not_replayable(record) or _lost(record, rewritten))]
             setting = Setting(self._grep_roots(), tuple(self._extra_channels), now=self._clock())
             answers = []
             with ReplayStore(reader, self.scope, row.id, last, last) as store:
@@ -259,8 +273,19 @@ def _not_replayable(record: Mapping[str, Any]) -> str:
     return _plan_fault(record)
 
 
+def _lost(record: Mapping[str, Any], rewritten: frozenset[str]) -> str:
+    """Which part of a record an erasure took, so that nothing can be asked again: its query, or one of its plan."""
+    if record["retrieval_id"] not in rewritten:
+        return ""
+    return "query" if record["query"] is None else "plan" if ERASED in _plan_queries(record) else ""
+
+
+def _plan_queries(record: Mapping[str, Any]) -> list[str]:
+    return [call["query"] or "" for calls in record["plan"]["tool_rounds"] for call in calls]
+
+
 def _plan_fault(record: Mapping[str, Any]) -> str:
-    queries = [call["query"] or "" for calls in record["plan"]["tool_rounds"] for call in calls]
+    queries = _plan_queries(record)
     if any(query.startswith("(hash) ") or REDACTED in query for query in queries):
         return "a rewritten query of its plan was kept only as a hash or without a credential. Ask again with `arr search --plan`."
     return ""

@@ -20,11 +20,8 @@ from arr_sql.index.text_index import IndexDrift, has_text_index, note_current, r
 from arr_sql.memory.forget_plan import ForgetPlan, is_asked
 from arr_sql.memory.forget_receipts import Subject, add_receipt
 from arr_sql.memory.research_store import memory_hash
-from arr_sql.memory.retrieval_log import record_hash
+from arr_sql.memory.retrieval_log import ERASED, record_hash
 from arr_sql.memory.scope_store import advance
-
-ERASED = "(erased)"
-"""Stands in a retrieval record where a forgotten name or query stood."""
 
 
 def erase(connection: Connection, scope: ScopeKey, plan: ForgetPlan, *, actor: str, now: datetime) -> tuple[int, str]:

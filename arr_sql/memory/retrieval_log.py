@@ -33,6 +33,9 @@ EVIDENCE_FIELDS = (
     "rerank_reason", "freshness",
 )  # fmt: skip
 
+ERASED = "(erased)"
+"""Stands in a record where a forgotten name or query stood; a record's own query is NULL then."""
+
 
 @dataclass(frozen=True)
 class RetrievalRecord:

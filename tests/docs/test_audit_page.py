@@ -8,9 +8,11 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from arr_sql.core.research_models import MemoryStatus
 from tests.docs.audit_project import build
 from tests.docs.blocks import ROOT, blocks, matches
 
@@ -29,6 +31,18 @@ def test_there_are_twenty_questions() -> None:
     """The page holds twenty questions and two checks by hand, each with its output."""
     assert (len(QUESTIONS), len(PROGRAMS)) == (20, 2)
     assert all(block.output for block in [*QUESTIONS, *PROGRAMS])
+
+
+def test_every_kind_of_event_is_on_the_page(database: Path) -> None:
+    """Each kind that the project's log holds, and each that a change of status can give, is named."""
+    connection = sqlite3.connect(database)
+    kinds = {row[0] for row in connection.execute("SELECT DISTINCT kind FROM audit_event")}
+    connection.close()
+    kinds |= {f"memory_{status}" for status in get_args(MemoryStatus)}
+    named = set(
+        re.findall(r"`([a-z]+(?:_[a-z]+)*)`", PAGE.read_text("utf-8").split("## Kinds of events")[1].split("\n## ")[0])
+    )
+    assert kinds <= named
 
 
 @pytest.mark.parametrize("number", range(len(QUESTIONS)))

@@ -42,11 +42,14 @@ def taken(database: ResearchDatabase, text: str, **options: Any) -> Any:
 
 
 def problems_of(database: ResearchDatabase, text: str, **options: Any) -> list[tuple[int, str]]:
-    """Line and message of each problem; nothing was written."""
+    """Line and message of each problem; nothing was written but, in a scope that is open, the event of the refusal."""
     before = (database.memories(), len(database.audit_events(limit=1000)))
     with pytest.raises(ImportInvalid, match=r"^Nothing was imported\.") as caught:
         taken(database, text, **options)
-    assert (database.memories(), len(database.audit_events(limit=1000))) == before
+    events = database.audit_events(limit=1000)
+    assert (database.memories(), len(events)) == (before[0], before[1] + bool(database.scopes()))
+    if events:
+        assert (events[0].kind, events[0].details) == ("memory_refused", {"asked": "import", "error": "ImportInvalid"})
     assert {path for path, _, _ in caught.value.problems} == {"a.jsonl"}
     return [(line, message) for _, line, message in caught.value.problems]
 

@@ -72,6 +72,8 @@ def test_a_scope_is_opened_from_another_and_copies_nothing(make_database: MakeDa
     assert listed == {"main": (None, None), "try-lion": (list(SCOPE.values()), 2)}
     with pytest.raises(StateError, match="is open already"):
         branch.open_scope_from(SCOPE)
+    (refused,) = branch.audit_events("scope_refused")
+    assert refused.details == {"asked": "open", "error": "StateError"}
     assert check_store(main.path).passed
 
 
@@ -177,6 +179,11 @@ def test_what_is_there_is_shown_with_the_difference(pair: tuple[ResearchDatabase
     assert same_id.refusal == "A memory 'm' is there already. Give the copy another id with --as."
     with pytest.raises(StateError, match="another id with --as"):
         branch.promote_memory(same_id)
+    (refused,) = branch.audit_events("memory_refused")
+    assert (refused.subject_id, refused.details) == (
+        sha256_text("m")[:16], {"asked": "promote", "error": "StateError"},
+    )  # fmt: skip
+    assert main.audit_events("memory_refused") == []
     branch.promote_memory(branch.preview_promotion("m", SCOPE, new_id="m-lion"))
     again = branch.preview_promotion("m", SCOPE, new_id="m-again")
     assert codes(again) == [("same_content", "m-lion")] and "as 'm-lion' (candidate)" in again.refusal

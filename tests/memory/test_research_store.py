@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arr_sql.core.canonical import sha256_text
 from arr_sql.core.connection import open_reader
 from arr_sql.database import ResearchDatabase
 from arr_sql.errors import InputError, StateError
@@ -271,3 +272,22 @@ def test_any_text_makes_a_memory(title: str, content: str, confidence: float) ->
     assert (
         make_memory(SCOPE, StepClock()(), title=title, content=content, kind="experiment").memory_id != memory.memory_id
     )
+
+
+def test_what_is_invalid_leaves_an_event_too(make_database: MakeDatabase) -> None:
+    """A memory whose values break a rule is refused with an event that names the error and no value; nothing is stored."""
+    database = make_database()
+    database.add_memory(**GIVEN, memory_id="m")
+    for wrong in ({"title": " "}, {"confidence": 2.0}, {"kind": "rumour"}, {"content": SECRET}):
+        with pytest.raises(InputError):
+            database.add_memory(**{**GIVEN, **wrong}, memory_id="n")
+    with pytest.raises(InputError):
+        database.add_memory(**{**GIVEN, "title": 5})
+    refused = database.audit_events("memory_refused")
+    assert [(event.subject_id, event.details) for event in refused] == [
+        ("(unknown)", {"asked": "add", "error": "MemoryInvalid"}),
+        (sha256_text("n")[:16], {"asked": "add", "error": "InputError"}),
+        *[(sha256_text("n")[:16], {"asked": "add", "error": "MemoryInvalid"})] * 3,
+    ]
+    assert [memory.memory_id for memory in database.memories()] == ["m"]
+    assert database.verify_audit().damages == ()

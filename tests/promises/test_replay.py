@@ -238,6 +238,32 @@ def test_row_erased(asked: ResearchDatabase) -> None:
     assert asked.verify_audit().damages == ()
 
 
+def test_a_forgotten_query_is_row_erased(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """A record whose query, or whose plan's rewritten query, was forgotten says so; its neighbour is asked again as ever."""
+    (tmp_path / "a.md").write_text("# Router\n\nThe router keeps a budget.\n", "utf-8")
+    database = make_database(folder=tmp_path)
+    database.add(tmp_path / "a.md")
+    asked = database.search("router of mine", plan=STORE).retrieval_id
+    rewritten: Any = {"tool_rounds": [["bm25", {"tool": "bm25", "query": "router of mine"}]]}
+    by_plan = database.search("budget", plan=rewritten).retrieval_id
+    kept = database.search(
+        "router", plan={"tool_rounds": [["bm25", {"tool": "bm25", "query": "(erased)"}]]}
+    ).retrieval_id
+    assert verdicts(database) == [("identical", None, None)] * 3
+    database.forget(queries=["router of mine"])
+    found = {item.retrieval_id: item for item in database.replay_all()}
+    assert {name: (item.outcome, item.cause) for name, item in found.items()} == {
+        asked: ("different", "row_erased"), by_plan: ("different", "row_erased"), kept: ("identical", None),
+    }  # fmt: skip
+    assert [found[name].difference and found[name].difference.where for name in (asked, by_plan)] == ["query", "plan"]
+    assert database.replay(asked) == database.replay(asked, query="router of mine") == found[asked]
+    assert database.replay(by_plan) == found[by_plan]
+    assert [event.details["cause"] for event in database.audit_events("replayed", limit=1)] == ["row_erased"]
+    answers = database.diff(0, retrievals=True)
+    assert (answers.answers_compared, answers.answers_not_replayable) == (1, 2)
+    assert database.verify_audit().damages == ()
+
+
 @pytest.mark.parametrize(
     "statement",
     [
