@@ -35,6 +35,7 @@ A message says what, where and the next step. Refusals are not in this tree: the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -180,4 +181,13 @@ class ChannelError(ArrError):
 
 
 class LLMError(ArrError):
-    """A language model failed. Never reaches a caller of ``search()``."""
+    """A language model failed. Never reaches a caller of ``search()``.
+
+    ``code`` is a reason code of ``core/router_models.py``; ``detail`` holds numbers only. Neither it nor the message has
+    anything of the request or the answer in it.
+    """
+
+    def __init__(self, message: str, code: str = "llm_unreachable", detail: Mapping[str, int] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.detail: dict[str, int] = dict(detail or {})

@@ -61,6 +61,26 @@ class ReasonCode(str, Enum):
     WRONG_SCOPE = "wrong_scope"
     BAD_SCORE = "bad_score"
     CONFLICTING_ITEM = "conflicting_item"
+    # A language model's advice: the rules' plan or order is used instead.
+    LLM_OFF = "llm_off"
+    LLM_NOT_CONFIGURED = "llm_not_configured"
+    LLM_BUDGET_EXHAUSTED = "llm_budget_exhausted"
+    LLM_UNREACHABLE = "llm_unreachable"
+    LLM_NOT_TRUSTED = "llm_not_trusted"
+    LLM_TIMED_OUT = "llm_timed_out"
+    LLM_REDIRECTED = "llm_redirected"
+    LLM_HTTP_STATUS = "llm_http_status"
+    LLM_TOO_LARGE = "llm_too_large"
+    LLM_NOT_A_COMPLETION = "llm_not_a_completion"
+    LLM_KEY_ECHOED = "llm_key_echoed"
+    LLM_NOT_JSON = "llm_not_json"
+    LLM_WRONG_VERSION = "llm_wrong_version"
+    LLM_WRONG_SHAPE = "llm_wrong_shape"
+    LLM_UNKNOWN_TOOL = "llm_unknown_tool"
+    LLM_UNSAFE_REWRITE = "llm_unsafe_rewrite"
+    LLM_QUERY_DROPPED = "llm_query_dropped"
+    LLM_WRONG_IDS = "llm_wrong_ids"
+    LLM_BAD_SCORE = "llm_bad_score"
     # The run.
     NO_NEW_EVIDENCE = "no_new_evidence"
     RECORD_NOT_WRITTEN = "record_not_written"
@@ -99,6 +119,25 @@ REASON_TEXT: dict[ReasonCode, str] = {
     ReasonCode.WRONG_SCOPE: "An item of another scope was offered and refused.",
     ReasonCode.BAD_SCORE: "An item's score is not a finite number; the item was refused.",
     ReasonCode.CONFLICTING_ITEM: "Two items share an id but differ in source, locator or content; the later one was refused.",
+    ReasonCode.LLM_OFF: "No language model is switched on: ARR_LLM_ENABLED is not set. See `arr llm check`.",
+    ReasonCode.LLM_NOT_CONFIGURED: "The language model's settings are incomplete or not allowed. See `arr llm check`.",
+    ReasonCode.LLM_BUDGET_EXHAUSTED: "The budget of language model calls is used up; no call was made.",
+    ReasonCode.LLM_UNREACHABLE: "The language model's server could not be reached, or the connection broke.",
+    ReasonCode.LLM_NOT_TRUSTED: "The language model's server showed a certificate that is not valid for it.",
+    ReasonCode.LLM_TIMED_OUT: "The language model did not answer in full before ARR_LLM_TIMEOUT_SECONDS.",
+    ReasonCode.LLM_REDIRECTED: "The language model's server answered with a redirect, which is never followed.",
+    ReasonCode.LLM_HTTP_STATUS: "The language model's server answered with an HTTP status other than 200.",
+    ReasonCode.LLM_TOO_LARGE: "The language model's answer exceeds the size limit and was not read to its end.",
+    ReasonCode.LLM_NOT_A_COMPLETION: "The server's answer is not one finished, plain chat completion.",
+    ReasonCode.LLM_KEY_ECHOED: "The server's answer holds the key that was sent; it was thrown away.",
+    ReasonCode.LLM_NOT_JSON: "The model's reply is not one strict JSON object.",
+    ReasonCode.LLM_WRONG_VERSION: "The model's reply does not name the version of the prompt that was sent.",
+    ReasonCode.LLM_WRONG_SHAPE: "A field of the model's reply is missing, unknown or of the wrong type.",
+    ReasonCode.LLM_UNKNOWN_TOOL: "The model's plan names a channel that it was not offered.",
+    ReasonCode.LLM_UNSAFE_REWRITE: "A rewritten query names a scope, path, address or limit, or holds what no query needs.",
+    ReasonCode.LLM_QUERY_DROPPED: "The model's plan asks no channel the query as it was given.",
+    ReasonCode.LLM_WRONG_IDS: "The model did not score each candidate exactly once.",
+    ReasonCode.LLM_BAD_SCORE: "A score of the model is not a finite number from 0 to 1.",
     ReasonCode.NO_NEW_EVIDENCE: "A round added nothing new, so the remaining rounds were not run.",
     ReasonCode.RECORD_NOT_WRITTEN: "The file or medium is read-only or full, so no retrieval record was written.",
 }

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from arr_sql.core.connection import Connection, open_writer, write_transaction
 from arr_sql.core.router_models import REASON_TEXT, ReasonCode
 from arr_sql.database import ResearchDatabase
 from arr_sql.errors import PlanInvalid, StoreReadOnly
+from arr_sql.llm.endpoint import Endpoint
+from arr_sql.llm.language_model import LanguageModel
+from arr_sql.llm.prompt_files import load_prompt
+from arr_sql.llm.settings import LLMSettings
 from arr_sql.policy.admission import Policy, ToolFacts, admit
+from arr_sql.policy.llm_query_planner import propose_plan
 from arr_sql.policy.plan_rules import rule_plan
 from arr_sql.policy.retrieval_router import Limits, run
 from arr_sql.retrieval.catalog import Catalog, ChannelAnswer
+from arr_sql.retrieval.hybrid_retriever import RankedList, fuse
+from arr_sql.retrieval.llm_reranker import candidates, judge
+from arr_sql.retrieval.rule_reranker import rerank
 from tests.conftest import SCOPE, FakeEmbedder, StepClock, other_scopes
+from tests.llm.servers import HOST, Behaviour, hang_up, make_authority, respond, say, serving, silence
 from tests.policy.test_retrieval_router import Channel, Turncoat, ok, one_round, raising
 from tests.retrieval.test_freshness import git_folder
 from tests.retrieval.test_hybrid_retriever import make_hit
@@ -241,6 +252,82 @@ def _no_folder(bench: Bench) -> None:
 channels(ReasonCode.WRONG_SCOPE, ChannelAnswer("ok", (make_hit("a", scope=other_scopes()[0]),), 1))
 channels(ReasonCode.BAD_SCORE, ChannelAnswer("ok", (make_hit("a", score=float("nan")),), 1))
 channels(ReasonCode.CONFLICTING_ITEM, ChannelAnswer("ok", (make_hit("a"), make_hit("a", content=QUERY)), 2))
+
+# --- A language model's advice --------------------------------------------------------------------------------------------
+
+
+def advice(
+    code: ReasonCode, behave: Behaviour | None, *, asks: str = "planner", calls: int = 1, **settings: Any
+) -> None:
+    """A model, or a server, that is not to be used. ``behave`` None: nobody listens."""
+
+    def scenario(bench: Bench) -> None:
+        with serving(behave or hang_up) as server:
+            if behave is None:
+                server.close()
+            values: dict[str, Any] = {"is_enabled": True, "endpoint": Endpoint(server.url), "model": "m", **settings}
+            model = LanguageModel(LLMSettings(**values))
+            complete = model.asking()
+            hits = tuple(make_hit(name) for name in "ab")
+            items = candidates(rerank(QUERY, fuse([RankedList("bm25", 0, hits)]).items, [RankedList("bm25", 0, hits)]))
+            for _ in range(calls):
+                found = (
+                    propose_plan(QUERY, ["bm25", "grep"], complete, load_prompt("planner")) if asks == "planner"
+                    else judge(QUERY, items, complete, load_prompt("reranker"))
+                )  # fmt: skip
+            bench.said.add(str(found.code))
+            bench.accounts.append(repr(found))
+
+    SCENARIOS[code] = scenario
+
+
+def plan_reply(rounds: Any, version: str = "plan-1") -> Behaviour:
+    """A model that proposes these rounds."""
+    return say(json.dumps({"version": version, "tool_rounds": rounds}))
+
+
+def scores_reply(**scores: Any) -> Behaviour:
+    """A model that gives these scores."""
+    return say(json.dumps({"version": "rank-1", "scores": [{"id": i, "score": s} for i, s in scores.items()]}))
+
+
+advice(ReasonCode.LLM_OFF, say("{}"), is_enabled=False)
+advice(ReasonCode.LLM_NOT_CONFIGURED, say("{}"), problem="ARR_LLM_MODEL is not set.")
+advice(ReasonCode.LLM_BUDGET_EXHAUSTED, say("{}"), calls=2)
+advice(ReasonCode.LLM_UNREACHABLE, None)
+advice(ReasonCode.LLM_TIMED_OUT, silence, timeout_seconds=0.2)
+advice(ReasonCode.LLM_REDIRECTED, respond("", "302 Found", {"Location": "http://127.0.0.1:1/"}))
+advice(ReasonCode.LLM_HTTP_STATUS, respond("{}", "500 Broken"))
+advice(ReasonCode.LLM_TOO_LARGE, respond(" " * 300_000))
+advice(ReasonCode.LLM_NOT_A_COMPLETION, respond("{}"))
+advice(ReasonCode.LLM_NOT_JSON, say(f"Here is the plan for {QUERY}"))
+advice(ReasonCode.LLM_WRONG_VERSION, plan_reply([["bm25"]], "plan-0"))
+advice(ReasonCode.LLM_WRONG_SHAPE, plan_reply("bm25"))
+advice(ReasonCode.LLM_UNKNOWN_TOOL, plan_reply([["web-search"]]))
+advice(ReasonCode.LLM_UNSAFE_REWRITE, plan_reply([["bm25", {"tool": "grep", "query": "/etc/passwd"}]]))
+advice(ReasonCode.LLM_QUERY_DROPPED, plan_reply([[{"tool": "bm25", "query": "something else"}]]))
+advice(ReasonCode.LLM_WRONG_IDS, scores_reply(e01=0.5), asks="reranker")
+advice(ReasonCode.LLM_BAD_SCORE, scores_reply(e01=0.5, e02=2), asks="reranker")
+
+
+@contextmanager
+def as_the_remote_host(behave: Behaviour, shown_as: str) -> Iterator[LanguageModel]:
+    """A model behind TLS, with a certificate for ``shown_as``."""
+    authority, key = make_authority(), SecretStr("sk-canary-zqx-0123456789")
+    with serving(behave, authority.server_tls(shown_as)) as server:
+        settings = LLMSettings(is_enabled=True, model="m", key=key)
+        yield LanguageModel(settings, network=authority.network(server))
+
+
+def _over_tls(bench: Bench, behave: Behaviour, shown_as: str) -> None:
+    with as_the_remote_host(behave, shown_as) as model:
+        found = propose_plan(QUERY, ["bm25"], model.asking(), load_prompt("planner"))
+    bench.said.add(str(found.code))
+    bench.accounts.append(repr(found))
+
+
+SCENARIOS[ReasonCode.LLM_NOT_TRUSTED] = lambda bench: _over_tls(bench, hang_up, "example.org")
+SCENARIOS[ReasonCode.LLM_KEY_ECHOED] = lambda bench: _over_tls(bench, say("sk-canary-zqx-0123456789"), HOST)
 
 # --- The run --------------------------------------------------------------------------------------------------------------
 
