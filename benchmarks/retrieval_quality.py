@@ -14,19 +14,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from arr_sql.core.canonical import sha256_text
-from arr_sql.core.clock import utc_now
-from arr_sql.core.connection import write_transaction
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.database import ResearchDatabase
+from arr_sql.database.evaluating import store_documents
+from arr_sql.evaluation.gold_models import Document
 from arr_sql.evaluation.metrics import ndcg_at
-from arr_sql.index.embedders.protocol import embed_text
-from arr_sql.index.text_index import note_current, terms_of
-from arr_sql.ingest.chunker import Chunk
-from arr_sql.ingest.prepare import Prepared, PreparedChunk
-from arr_sql.ingest.roots import add_root
-from arr_sql.ingest.source_store import Writing, add_file
-from arr_sql.memory.scope_store import advance, ensure_scope
 from arr_sql.retrieval.bm25_retriever import Bm25Parameters, Bm25Retriever
 from arr_sql.retrieval.hybrid_retriever import RankedList, fuse
 from arr_sql.retrieval.rule_reranker import rerank
@@ -48,29 +40,10 @@ def open_collection(collection: Collection, folder: Path, embed: bool) -> Resear
     is_new = not path.exists()
     database = ResearchDatabase.create(path, scope)
     if is_new:
-        _fill(database, collection, path.parent)
+        store_documents(database, [Document(*document) for document in collection.documents], path.parent)
     if embed:
         database.embed()
     return database
-
-
-def _fill(database: ResearchDatabase, collection: Collection, folder: Path) -> None:
-    writer, now = database._write(), utc_now()
-    with write_transaction(writer, database.path):
-        row = ensure_scope(writer, database.scope, "benchmark", now)
-        root = add_root(writer, database.scope, row.id, folder, folder, now)
-        row = advance(writer, row, is_content=True)
-        writing = Writing(writer, database.scope, row.id, row.revision, now, "benchmark", None)
-        for name, title, text in collection.documents:
-            chunk = Chunk(text, 1, 1 + text.count("\n"), title, "L1", "text", 0)
-            prepared = PreparedChunk(
-                chunk, sha256_text(text), sha256_text(embed_text(title, text)), terms_of(title, text)
-            )
-            file = Prepared(
-                name, sha256_text(text), len(text), 0, "text", "1", "utf-8", 1.0, title, "", {}, (), 0, (prepared,)
-            )
-            add_file(writing, root.id, name, file, None)
-        note_current(writer, row.id, row.content_revision)
 
 
 def lists_of(database: ResearchDatabase, topic: Topic, embed: bool) -> list[RankedList]:

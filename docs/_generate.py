@@ -442,3 +442,11 @@ def memory_fields() -> str:
     from arr_sql.memory.memory_files import FILE_FIELDS
 
     return "The fields: " + ", ".join(f"`{name}`" for name in FILE_FIELDS) + ".\n"
+
+
+def lost_stages() -> str:
+    """Where a relevant item can be lost, as a table."""
+    from arr_sql.evaluation.lost import STAGES
+
+    rows = ["| stage | what it means |", "|---|---|", *(f"| `{name}` | {text} |" for name, text in STAGES.items())]
+    return "\n".join(rows)

@@ -69,6 +69,7 @@ COMMANDS = {
     "audit": ("arr_sql.cli.audit_commands:audit", "The audit log: list, verify, anchor, export."),
     "model": ("arr_sql.cli.model_commands:model", "Embedding models: list, install, add."),
     "llm": ("arr_sql.cli.llm_commands:llm", "The language model that may advise, off by default: check, prompts."),
+    "eval": ("arr_sql.cli.eval_commands:evaluation", "Evaluation on a gold set: run, compare, explain."),
     "demo": ("arr_sql.cli.demo_command:demo", "Index a sample project in a temporary folder and answer six questions."),
     "completion": ("arr_sql.cli.project_commands:completion", "Print the completion script for SHELL."),
 }

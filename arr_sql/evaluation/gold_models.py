@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from arr_sql.core.canonical import sha256_bytes, sha256_json
 from arr_sql.core.research_models import MemoryKind, MemoryStatus, ScopeKey, Value
 
 TopicClass = Literal[
@@ -121,3 +122,22 @@ class GoldSet:
     def has_answer(self, topic: Topic) -> bool:
         """Is anything relevant to it?"""
         return any(judgement.grade > 0 for judgement in self.judgements.get(topic.topic_id, ()))
+
+    def fingerprint(self) -> str:
+        """Hex SHA-256 of everything that decides what is built and asked: not of notes, name or licence."""
+        return sha256_json(
+            {
+                "scopes": {alias: scope.values() for alias, scope in self.scopes.items()},
+                "files": {
+                    alias: {name: sha256_bytes(file.read_bytes()) for name, file in files.items()}
+                    for alias, files in self.files.items()
+                },
+                "documents": [[document.id, document.title, document.text] for document in self.documents],
+                "memories": [memory.model_dump(mode="json", exclude={"note"}) for memory in self.memories],
+                "topics": [topic.model_dump(mode="json", exclude={"note"}) for topic in self.topics],
+                "judgements": {
+                    topic: [[judgement.item.text, judgement.grade] for judgement in judged]
+                    for topic, judged in self.judgements.items()
+                },
+            }
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
@@ -16,6 +17,7 @@ from arr_sql.cli import arr as arr_group
 from arr_sql.index.embedders import model_store
 from arr_sql.index.embedders.model_paths import e5_distribution_path
 from tests.cli.support import RETRIEVAL, arr, process
+from tests.evaluation.gold_maker import single_file
 
 NO_EXAMPLE_OF_THEIR_OWN: frozenset[str] = frozenset()
 """Commands whose help needs no example. Keep it empty."""
@@ -81,7 +83,7 @@ def test_the_short_help_is_what_the_command_itself_says(name: str) -> None:
         assert own == declared or own.startswith(declared + " "), own
 
 
-@pytest.mark.parametrize("name", [*LEAVES, "", "memory", "approval", "db", "audit", "model", "scope"])
+@pytest.mark.parametrize("name", [*LEAVES, "", "memory", "approval", "db", "audit", "model", "scope", "eval"])
 def test_help_is_printed_by_both_options(name: str) -> None:
     """`-h` and `--help` print the same page with exit code 0, however deep the command."""
     short, long = arr(*name.split(), "-h"), arr(*name.split(), "--help")
@@ -110,6 +112,8 @@ def test_every_example_runs(
     if name.startswith("approval"):
         monkeypatch.setenv("ARR_RECEIPT_TOKEN", _approvals(project, with_request=name != "approval request"))
         argv = [PAYLOAD_HASH if part == "HASH" else part for part in argv]
+    if name.startswith("eval"):
+        (project / "gold.json").write_text(json.dumps(single_file()), encoding="utf-8")
     for command in BEFORE.get(name, ()):
         assert arr(*shlex.split(command), cwd=project).code == 0
     if name == "audit verify":
@@ -126,6 +130,7 @@ def test_every_example_runs(
 
 # What the small project must hold for an example.
 BEFORE = {
+    "eval compare": ["eval run gold.json --save before.json", "eval run gold.json --save run.json"],
     "memory resolve": ["memory conflict m-kept --reason r9"],
     "memory renew": ["memory expire m-kept --reason over"],
     "memory import": ["memory export memories.jsonl"],

@@ -41,6 +41,7 @@ WHOLE_TABLE = {
     "read_forget_scans": "audit verify reads every scan",
     "read_hidden_chunks": "a rebuild and db check read every text",
     "read_hidden_memories": "a rebuild and db check read every text",
+    "read_index_bytes": "an evaluation reports the size of the whole file's indexes",
     "read_index_rows": "db check reads two rows a scope",
     "read_last_event": "LIMIT 1 from the end of the primary key",
     "read_ledger": "one row a migration",
