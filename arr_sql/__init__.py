@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 # Where each public name lives. They are imported when first used: `arr --help` needs none of them.
 _HOMES = {
     "connect": "arr_sql.database",
+    "add_functions": "arr_sql.database.sql_store",
     "ResearchDatabase": "arr_sql.database",
     "ArrError": "arr_sql.errors",
     "InputError": "arr_sql.errors",
@@ -55,6 +56,7 @@ __all__ = [
     "ToolTrace",
     "VerificationRun",
     "__version__",
+    "add_functions",
     "connect",
 ]
 
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
         ToolTrace,
     )
     from arr_sql.database import ResearchDatabase, connect
+    from arr_sql.database.sql_store import add_functions
     from arr_sql.errors import ArrError, InputError, StateError, StoreError
 
 

@@ -450,3 +450,18 @@ def lost_stages() -> str:
 
     rows = ["| stage | what it means |", "|---|---|", *(f"| `{name}` | {text} |" for name, text in STAGES.items())]
     return "\n".join(rows)
+
+
+# --- docs/sql.md ------------------------------------------------------------------------------------------------------
+
+
+def sql_functions() -> str:
+    """The SQL functions, as they register themselves."""
+    from arr_sql.retrieval.sql_functions import FUNCTIONS
+
+    rows = ["| function | gives | deterministic |", "|---|---|---|"]
+    for function in FUNCTIONS:
+        rows.append(
+            f"| `{function.signature}` | {_cell(function.gives)} | {'yes' if function.is_deterministic else 'no'} |"
+        )
+    return "\n".join(rows) + "\n"

@@ -11,7 +11,7 @@ def test_the_public_names_are_these() -> None:
         "ApprovalDecision", "ApprovalPackage", "ArrError", "Degradation", "EvidenceChunk", "InputError", "QueryPlan",
         "ReasonCode", "Rejection",
         "ResearchDatabase", "ResearchMemory", "RouterResult", "ScopeKey", "StateError", "StoreError", "ToolCall",
-        "ToolTrace", "VerificationRun", "__version__", "connect",
+        "ToolTrace", "VerificationRun", "__version__", "add_functions", "connect",
     ]  # fmt: skip
 
 

@@ -30,6 +30,10 @@ COMMANDS = {
         "arr_sql.cli.grep_command:grep",
         "Show the lines of the added folders that hold PATTERN, as they are on disk now.",
     ),
+    "sql": (
+        "arr_sql.cli.sql_command:sql",
+        "Run STATEMENT on the project's file, with the retrieval functions; without one, open a shell.",
+    ),
     "plan": ("arr_sql.cli.search_commands:plan", "Show the plan for QUERY and the verdict on each call."),
     "show": (
         "arr_sql.cli.search_commands:show",
@@ -60,7 +64,7 @@ COMMANDS = {
     "scope": ("arr_sql.cli.scope_commands:scope", "The scopes of the file: list, open, merge-preview."),
     "db": (
         "arr_sql.cli.db_commands:db",
-        "The database file: check, migrate, rebuild, schema, sql, backup, restore, export, import.",
+        "The database file: check, migrate, rebuild, schema, backup, restore, export, import.",
     ),
     "forget": (
         "arr_sql.cli.forget_commands:forget",

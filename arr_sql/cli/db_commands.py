@@ -1,21 +1,18 @@
-"""``arr db check | migrate | rebuild | schema | sql``; backup, restore, export and import are in ``copy_commands``."""
+"""``arr db check | migrate | rebuild | schema``; backup, restore, export and import are in ``copy_commands``."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from arr_sql.cli._shared import NAME, Where, echo, json_option, print_json, print_table, progress_bar, project_options
+from arr_sql.cli._shared import Where, echo, json_option, print_json, print_table, progress_bar, project_options
 from arr_sql.cli.copy_commands import backup, export, import_, restore
 
 
 @click.group()
 def db() -> None:
-    """The database file: check, migrate, rebuild, schema, sql, backup, restore, export, import."""
+    """The database file: check, migrate, rebuild, schema, backup, restore, export, import."""
 
 
 for _command in (backup, restore, export, import_):
@@ -111,63 +108,3 @@ def schema(generate: Path | None) -> None:
         echo(text, nl=False)
     else:
         generate.write_text(text, "utf-8", newline="\n")
-
-
-@db.command()
-@click.argument("statement", type=NAME)
-@project_options
-@json_option
-def sql(statement: str, where: Where, as_json: bool) -> None:
-    """Run one SELECT on a connection that can do nothing else.
-
-    \b
-    Example:
-      arr db sql "SELECT at, query, state FROM retrieval_trail LIMIT 3"
-    """
-    from arr_sql.core.connection import open_reader, sqlite3
-    from arr_sql.core.migrations import require_current
-    from arr_sql.errors import InputError
-
-    path = where.find().database
-    reader = open_reader(path)
-    reader.set_progress_handler(lambda: 0, 100_000)  # lets Ctrl-C through while SQLite is working
-    try:
-        require_current(reader, path)
-        cursor = reader.execute(statement)
-        columns = _distinct([item[0] for item in cursor.description or ()])
-        rows = [tuple(row) for row in cursor]
-    except (sqlite3.Error, sqlite3.Warning) as error:
-        if str(error) == "interrupted":
-            raise KeyboardInterrupt from None
-        raise InputError(
-            f"The statement was refused: {str(error).rstrip('.')}. "
-            "Only a single SELECT is run; `arr db schema` shows the tables."
-        ) from None
-    finally:
-        reader.close()
-    if not columns:
-        raise InputError("The statement gives no rows. Only a single SELECT is run; `arr db schema` shows the tables.")
-    if as_json:
-        print_json([dict(zip(columns, map(_json_value, row), strict=True)) for row in rows])
-    else:
-        shown = [[f"<{len(v)} bytes>" if isinstance(v, bytes) else v for v in row] for row in rows]
-        print_table("", columns, shown)
-
-
-def _json_value(value: Any) -> Any:
-    """JSON has no bytes and no infinity: both as text."""
-    if isinstance(value, bytes):
-        return f"<{len(value)} bytes>"
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Column names, a repeated one with its number: a JSON object holds a name once."""
-    found: list[str] = []
-    for name in names:
-        number, candidate = 1, name
-        while candidate in found:
-            number += 1
-            candidate = f"{name}_{number}"
-        found.append(candidate)
-    return found

@@ -45,7 +45,7 @@ else:
 
 __all__ = [
     "APPLICATION_ID", "DRIVER", "SQLITE_VERSION", "Connection", "compact", "file_version", "open_reader", "open_writer",
-    "read_transaction", "sqlite3", "store_errors", "vec_version", "write_transaction",
+    "read_transaction", "sqlite3", "store_errors", "vec_version", "write_transaction", "writers_lock",
 ]  # fmt: skip
 
 SQLITE_VERSION: tuple[int, ...] = tuple(int(part) for part in sqlite3.sqlite_version.split("."))
@@ -203,7 +203,7 @@ def write_transaction(connection: Connection, path: Path) -> Iterator[Connection
 
     Raises StoreBusy when another process holds the lock past the timeout, StoreFull when the disk is full.
     """
-    with store_errors(path), _writers_lock(path):
+    with store_errors(path), writers_lock(path):
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
@@ -230,7 +230,7 @@ def compact(connection: Connection, path: Path) -> None:
 
     Raises StoreBusy while another process reads an older state, which keeps the WAL.
     """
-    with store_errors(path), _writers_lock(path):
+    with store_errors(path), writers_lock(path):
         connection.execute("VACUUM")
         row = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if row[0]:
@@ -238,7 +238,8 @@ def compact(connection: Connection, path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _writers_lock(path: Path) -> Iterator[None]:
+def writers_lock(path: Path) -> Iterator[None]:
+    """One writer at a time over all processes, where this SQLite needs that (WAL_RESET_FIXED); else nothing."""
     if SQLITE_VERSION >= WAL_RESET_FIXED:
         yield
         return

@@ -6,6 +6,7 @@ transaction per change.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from arr_sql.core.connection import Connection, open_reader, open_writer, store_
 from arr_sql.core.migrations import migrate, require_current
 from arr_sql.core.project import Project
 from arr_sql.core.research_models import ScopeKey
+from arr_sql.database.sql_store import add_functions
 from arr_sql.index.embedders.protocol import Embedder
 from arr_sql.index.text_index import TEXT_INDEX_VERSION, index_is_foreign, rebuild_text_index
 from arr_sql.memory.audit_log import append_event, current_actor
@@ -100,11 +102,13 @@ class DatabaseBase:
         """A warm read connection of its own for each channel: one connection serves one thread at a time."""
         if name not in self._readers:
             self._readers[name] = open_reader(self.path)
+            add_functions(self._readers[name], self.path)
         return self._readers[name]
 
     def _write(self) -> Connection:
         if self._writer is None:
             self._writer = open_writer(self.path)
+            add_functions(self._writer, self.path)
         return self._writer
 
     def _ready_writer(self) -> Connection:
@@ -126,6 +130,18 @@ class DatabaseBase:
                 details={"rows": rows, "analyser": ANALYSER_VERSION},
             )  # fmt: skip
             return rows
+
+
+_shared: list[Embedder] = []
+_sharing = threading.Lock()
+
+
+def shared_embedder() -> Embedder | None:
+    """As :func:`installed_embedder`, but loaded once for all databases of this process; its threads may share it."""
+    with _sharing:
+        if not _shared and (embedder := installed_embedder()) is not None:
+            _shared.append(embedder)
+        return _shared[0] if _shared else None
 
 
 def installed_embedder() -> Embedder | None:

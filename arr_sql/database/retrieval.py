@@ -13,7 +13,8 @@ from arr_sql.core.connection import Connection, store_errors, write_transaction
 from arr_sql.core.router_models import MAX_QUERY, Degradation, QueryPlan, ReasonCode, RouterResult
 from arr_sql.core.snapshot import same_snapshot
 from arr_sql.core.statements import load
-from arr_sql.database.base import DatabaseBase, installed_embedder
+from arr_sql.database.base import DatabaseBase, installed_embedder, shared_embedder
+from arr_sql.database.explanation import explained
 from arr_sql.errors import InputError, QueryEmpty, StoreFull, StoreReadOnly
 from arr_sql.index.text_index import TEXT_INDEX_VERSION, stale_text_indexes
 from arr_sql.ingest.roots import is_other_branch, read_roots
@@ -137,7 +138,7 @@ class RetrievalMethods(DatabaseBase):
 
     def _has_model(self) -> bool:
         """Is a model there? Asked before one is loaded, which takes half a second."""
-        if self._embedder_source is not installed_embedder:
+        if self._embedder_source not in (installed_embedder, shared_embedder):
             return self._vectors() is not None
         from arr_sql.index.embedders.model_store import find_default_model
 
@@ -169,6 +170,10 @@ class RetrievalMethods(DatabaseBase):
                 f"There is no retrieval '{retrieval_id}' in this scope. See `arr audit list --kind retrieval`."
             )
         return found
+
+    def explain(self, retrieval_id: str) -> dict[str, Any]:
+        """The record of one retrieval with its account in sentences. Raises InputError when this scope has none of that id."""
+        return explained(self.retrievals(retrieval_id)[0])
 
     def chunk(self, chunk_id: str) -> dict[str, Any]:
         """One live chunk of this scope as plain values. Raises InputError when there is none."""

@@ -1,8 +1,7 @@
-"""``arr db check | migrate | rebuild | schema | sql``."""
+"""``arr db check | migrate | rebuild | schema``."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from pathlib import Path
 
@@ -61,30 +60,6 @@ def test_schema_is_what_the_repository_ships(tmp_path: Path) -> None:
     assert arr("db", "schema", cwd=tmp_path).out == shipped
     assert arr("db", "schema", "--generate", "made.sql", cwd=tmp_path).code == 0
     assert (tmp_path / "made.sql").read_bytes() == shipped.encode()
-
-
-def test_sql_gives_a_table_or_json(project: Path) -> None:
-    """One SELECT: columns and rows; JSON keeps every column, and says bytes and infinity in words."""
-    ran = arr("db", "sql", "SELECT memory_id, title FROM memory_trail ORDER BY memory_id LIMIT 1", cwd=project)
-    assert ran.code == 0 and "memory_id" in ran.out and "m-kept" in ran.out
-    value = arr("db", "sql", "SELECT 1 AS a, '数据' AS a, 1e999 AS b, x'0001' AS c, NULL AS d", "--json", cwd=project)
-    assert value.json == [{"a": 1, "a_2": "数据", "b": "inf", "c": "<2 bytes>", "d": None}]
-    assert arr("db", "sql", "SELECT 1 AS a WHERE 0", "--json", cwd=project).json == []
-
-
-def test_sql_sees_every_trail(project: Path) -> None:
-    """The views for people with SQL are there, and bound to nothing but the file."""
-    for view in ("audit_trail", "retrieval_trail", "evidence_trail", "memory_trail"):
-        ran = arr("db", "sql", f"SELECT count(*) AS n FROM {view}", "--json", cwd=project)
-        assert ran.code == 0 and ran.json[0]["n"] > 0, view
-
-
-def test_an_error_is_json_for_programs(project: Path) -> None:
-    """With --json an error is one object on stderr with its kind and message."""
-    ran = arr("db", "sql", "DELETE FROM scope", "--json", cwd=project)
-    assert (ran.code, ran.out) == (1, "")
-    error = json.loads(ran.err)
-    assert error["error"] == "InputError" and "Only a single SELECT is run" in error["message"]
 
 
 def test_a_stale_index_is_said_with_the_way_out(project: Path) -> None:

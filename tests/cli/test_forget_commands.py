@@ -42,7 +42,7 @@ def test_erasing_says_what_is_proven(project: Path) -> None:
     assert ran.code == 0 and "Erased, receipt f1-" in ran.out and "none of it is left" in ran.out
     assert b"Use 2000 steps." not in raw(project)
     assert arr("audit", "verify", cwd=project).code == 0 and arr("db", "check", cwd=project).code == 0
-    trail = arr("db", "sql", "SELECT state, target FROM forget_trail", "--json", cwd=project).json
+    trail = arr("sql", "SELECT state, target FROM forget_trail", "--json", cwd=project).json
     assert trail == [{"state": "verified", "target": "memory"}]
     again = arr("forget", "--memory", MEMORY, "--yes", cwd=project)
     assert (again.code, "holds nothing called" in again.err) == (1, True)

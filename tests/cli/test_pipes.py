@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32" or shutil.which("bash") 
 full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 COMMANDS = [
     "search number --full", "search number --json", "audit list", "memory list", "status",
-    "--help", "search --help", "db schema", "db sql 'SELECT content FROM chunk'", "scope list --json",
+    "--help", "search --help", "db schema", "sql 'SELECT content FROM chunk'", "scope list --json",
 ]  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def test_piping_into_head(form: str, values: dict[str, str], long_folder: Path) 
 
 def test_a_long_table_into_true(long_folder: Path) -> None:
     """`| true` on a table of every chunk: 141 and an empty stderr."""
-    code, _, err = bash("arr db sql 'SELECT chunk_id FROM chunk' | true; exit ${PIPESTATUS[0]}", long_folder)
+    code, _, err = bash("arr sql 'SELECT chunk_id FROM chunk' | true; exit ${PIPESTATUS[0]}", long_folder)
     assert (code, err) == (141, "")
     assert check_store(long_folder / ".arr/arr.db").passed
 

@@ -148,7 +148,7 @@ def test_ctrl_c_while_embedding_says_that_text_is_searchable(big: Path) -> None:
 def test_a_statement_can_be_stopped(project: Path) -> None:
     """Ctrl-C reaches a SELECT that would never end."""
     endless = "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT count(*) FROM t"
-    child = subprocess.Popen([*ARR, "db", "sql", endless], cwd=project, env=environment(), stderr=subprocess.PIPE)
+    child = subprocess.Popen([*ARR, "sql", endless], cwd=project, env=environment(), stderr=subprocess.PIPE)
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(timeout=1.5)
     child.send_signal(signal.SIGINT)

@@ -52,6 +52,7 @@ WHOLE_TABLE = {
     "read_memory_versions": "audit verify reads every version",
     "read_migrations": "one row a migration",
     "read_row_counts": "audit verify counts every table",
+    "read_retrieval_scopes": "one row a scope; arr_explain with a retrieval's id and no scope",
     "read_scopes": "the operator's list of scopes",
     "read_snapshot_witness": "LIMIT 1 from the end of the primary key",
     "read_source_versions": "audit verify reads every version",

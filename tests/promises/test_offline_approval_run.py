@@ -72,7 +72,7 @@ print("RESULT " + json.dumps({
     "memories": arr("bo", "memory", "list", "--json"), "search": arr("bo", "search", "r8", "--json"),
     "verify": arr("bo", "audit", "verify", "--json"), "check": arr("bo", "db", "check"),
     "events": arr("bo", "audit", "list", "--json", "--limit", "100"),
-    "trail": arr("bo", "db", "sql", "SELECT status, requested_by, decided_by, receipt_status FROM approval_trail", "--json"),
+    "trail": arr("bo", "sql", "SELECT status, requested_by, decided_by, receipt_status FROM approval_trail", "--json"),
 }))
 """
 
