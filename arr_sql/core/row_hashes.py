@@ -52,3 +52,8 @@ def left_out_hash(rows: Sequence[Any]) -> str:
 def vectors_hash(rows: Sequence[Any]) -> str:
     """32 hex digits over the vectors that one chunk got at one revision, in order of the models' fingerprints."""
     return sha256_json([[row["fingerprint"], row["embed_hash"], sha256_bytes(row["vector"])] for row in rows])[:32]
+
+
+def ids_hash(ids: Sequence[int]) -> str:
+    """The hash over a table's row numbers in order."""
+    return sha256_json(list(ids))

@@ -17,6 +17,7 @@ from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import SCOPE_COLUMNS
 from arr_sql.core.row_hashes import chunk_entry, chunks_hash, source_version_hash
 from arr_sql.core.statements import load
+from arr_sql.errors import StoreDamaged
 from arr_sql.index.embedders.protocol import embed_text
 from arr_sql.memory.approvals import decision_hash, package_hash
 from arr_sql.memory.audit_log import GENESIS, event_hash
@@ -51,7 +52,17 @@ def verify_audit(connection: Connection, scope_id: int | None = None) -> VerifyR
     """Check the whole file's chain and rows. Call inside a read transaction for one snapshot.
 
     With ``scope_id`` only damages to that scope's rows are reported: no other scope decides what is said of it.
+    Raises StoreDamaged when a value is not even of its column's type, which STRICT tables let nobody write.
     """
+    try:
+        return _verified(connection, scope_id)
+    except (TypeError, AttributeError) as error:
+        raise StoreDamaged(
+            f"A row holds a value of the wrong type ({error}). `arr db check` names the column."
+        ) from error
+
+
+def _verified(connection: Connection, scope_id: int | None) -> VerifyReport:
     damages: list[Damage] = []
     vouched: dict[Key, tuple[int, str]] = {}
     removals: dict[str, int] = {}
@@ -76,9 +87,7 @@ def verify_audit(connection: Connection, scope_id: int | None = None) -> VerifyR
         if row["kind"] == "forgotten":
             subjects = forgotten.get((row["scope_id"], row["subject_id"]), [])
             damages += _forget(row, subjects, vouched, removals)
-            said.forgotten_chunks |= {
-                (row["scope_id"], item["subject_id"]) for item in subjects if item["kind"] == "chunk"
-            }
+            damages += said.forget(row, subjects)
     where: list[int | None] = [None] * len(damages)  # whose each damage is; a broken chain is everybody's
     rows = 0
     for key, found, problem in _rows(connection, removals):
@@ -113,8 +122,8 @@ def _forget(
     """An erasure excuses the rows that its receipt lists, each only if the receipt names the hash that the log holds."""
     for item in subjects:
         key = (item["kind"], event["scope_id"], item["subject_id"], item["revision"])
-        if item["before_hash"] == "":
-            continue  # a chunk: its version's event vouches for it
+        if item["before_hash"] == "" or item["kind"] in OWN_KINDS:
+            continue  # a chunk or a source: its version's event vouches for it; the others: see Said.forget
         if vouched.get(key, (0, ""))[1] != item["before_hash"]:
             yield Damage("forgotten_otherwise", event["seq"], f"{item['kind']} {item['subject_id']}")
         elif item["after_hash"] is None:
@@ -187,7 +196,8 @@ def _rows(connection: Connection, removals: Mapping[str, int]) -> Iterator[tuple
     yield from _approval_rows(connection)
     for row, subjects in vouched_receipts(connection):
         found = forget_receipt_hash(row, subjects)
-        problem = "" if found == row["receipt_hash"] else "row_changed"
+        is_own = all(item["scope_id"] == row["scope_id"] for item in subjects)
+        problem = "" if found == row["receipt_hash"] and is_own else "row_changed"
         yield ("forget_receipt", row["scope_id"], row["receipt_id"], None), found, problem
     for row in vouched_scans(connection):
         yield ("forget_scan", None, str(row["id"]), None), scan_hash(row), ""

@@ -21,7 +21,11 @@ from arr_sql.memory.forget_plan import ForgetPlan, is_asked
 from arr_sql.memory.forget_receipts import Subject, add_receipt
 from arr_sql.memory.research_store import memory_hash
 from arr_sql.memory.retrieval_log import ERASED, record_hash
+from arr_sql.memory.row_vouching import vouch_for_ids, vouch_for_left_out
 from arr_sql.memory.scope_store import advance
+
+NO_TEXT = sha256_text("")
+"""The hash in a receipt for a row that holds no text of its own, or a name too short to be hashed alone."""
 
 
 def erase(connection: Connection, scope: ScopeKey, plan: ForgetPlan, *, actor: str, now: datetime) -> tuple[int, str]:
@@ -44,6 +48,9 @@ def erase(connection: Connection, scope: ScopeKey, plan: ForgetPlan, *, actor: s
         connection.execute(load("set_retrieval_erased"), row)
         for item in evidence:
             connection.execute(load("set_evidence_erased"), {**item, "retrieval": row["id"]})
+    for root_id in sorted({row["root_id"] for row in plan.left_out} - {row["id"] for row in plan.roots}):
+        vouch_for_left_out(connection, scope_row.id, root_id, scope_row.revision, actor=actor, now=now)
+    vouch_for_ids(connection, actor=actor, now=now)
     if is_drifted:  # the index holds terms that can't be reproduced: only an index made anew is without them
         rebuild_text_index(connection)
     note_current(connection, scope_row.id, scope_row.content_revision)
@@ -74,6 +81,10 @@ def _subjects(
         yield Subject("source_version", str(row["id"]), source_version_hash(row), row["content_hash"])
     for row in plan.chunks:
         yield Subject("chunk", row["chunk_id"], "", row["content_hash"])
+    for row in plan.sources:
+        yield Subject("source", str(row["id"]), "", NO_TEXT)
+    for row in plan.roots:
+        yield Subject("root", str(row["id"]), vouching("root", str(row["id"])), NO_TEXT)
     after = {row["id"]: row["record_hash"] for row in rewritten}
     for row, evidence in plan.retrievals:
         yield Subject(

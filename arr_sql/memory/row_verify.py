@@ -14,10 +14,11 @@ from itertools import groupby
 from typing import Any
 
 from arr_sql.core.connection import Connection
-from arr_sql.core.row_hashes import left_out_hash, model_hash, root_hash, vectors_hash
+from arr_sql.core.row_hashes import ids_hash, left_out_hash, model_hash, root_hash, vectors_hash
 from arr_sql.core.statements import load
 from arr_sql.index.vector_state import embedding_models
 from arr_sql.memory.damage import Damage
+from arr_sql.memory.row_vouching import row_ids
 
 Owned = tuple["int | None", Damage]
 
@@ -32,13 +33,13 @@ class Said:
         self.opened: dict[int, tuple[int, str, dict[str, Any]]] = {}
         self.revision: dict[int, int] = defaultdict(int)
         self.hashes: dict[tuple[str, int | None, str], tuple[int, str]] = {}
-        self.source_added: dict[int, tuple[int, int | None, Any, str]] = {}
+        self.source_added: dict[str, tuple[int, int | None, Any, str]] = {}
         self.begins: dict[int, dict[int, tuple[int, str]]] = defaultdict(dict)
         self.ends: dict[int, set[int]] = defaultdict(set)
         self.vectors: dict[tuple[int | None, int, str], tuple[int, str]] = {}
         self.vectors_retired: dict[int | None, list[tuple[int, str]]] = defaultdict(list)
-        self.forgotten_chunks: set[tuple[int | None, str]] = set()
-        self.last_forgotten: dict[int | None, int] = {}
+        self.forgotten_chunks: dict[tuple[int | None, str], int] = {}
+        self.ids: dict[str, list[Any]] = {}
 
     def hear(self, event: Any) -> None:
         """Take in one event of the chain."""
@@ -53,14 +54,14 @@ class Said:
             return  # the chain says so
         if kind == "scope_opened" and scope is not None:
             self.opened[scope] = (event["seq"], event["at"], details)
-        elif kind == "forgotten":
-            self.last_forgotten[scope] = event["seq"]
+        elif kind == "ids_noted":
+            self.ids = details["tables"]
         elif kind == "vectors_retired":
             self.vectors_retired[scope].append((revision, event["subject_id"]))
         elif event["subject_kind"] == "source_version":
             source = details.get("source", 0)
             if kind == "source_added":
-                self.source_added[source] = (event["seq"], scope, details.get("root"), event["at"])
+                self.source_added[str(source)] = (event["seq"], scope, details.get("root"), event["at"])
             if kind in ("source_added", "source_changed"):
                 self.begins[source][revision] = (event["seq"], event["at"])
             if kind in ("source_changed", "source_removed"):
@@ -68,9 +69,19 @@ class Said:
         for chunk_id, digest in (details.get("vector_hashes") or {}).items():
             self.vectors[(scope, revision, chunk_id)] = (event["seq"], digest)
 
-    def was_forgotten(self, scope: int | None, seq: int) -> bool:
-        """Was something of the scope erased after an event? Then its row may be gone, or be another."""
-        return self.last_forgotten.get(scope, 0) > seq
+    def forget(self, event: Any, subjects: Iterable[Any]) -> Iterator[Damage]:
+        """An erasure excuses the roots (with their lists), sources and vectors that its receipt names, and no others."""
+        scope, seq = event["scope_id"], event["seq"]
+        for item in subjects:
+            name = item["subject_id"]
+            if item["kind"] == "chunk":
+                self.forgotten_chunks[(scope, name)] = seq
+            elif item["kind"] == "source":
+                self.source_added.pop(name, None)
+            elif item["kind"] == "root":
+                if self.hashes.pop(("root", scope, name), (0, ""))[1] != item["before_hash"]:
+                    yield Damage("forgotten_otherwise", seq, f"root {name}")
+                self.hashes.pop(("left_out", scope, name), None)
 
 
 def row_damages(connection: Connection, said: Said) -> Iterator[Owned]:
@@ -90,11 +101,15 @@ def row_damages(connection: Connection, said: Said) -> Iterator[Owned]:
 
 
 def id_damages(connection: Connection, said: Said) -> Iterator[Damage]:
-    """Row numbers with a gap: nothing but an erasure takes a row away. Worth saying when nothing else is wrong."""
-    for row in connection.execute(load("read_row_counts")).fetchall() if not said.last_forgotten else ():
-        if row["rows"] != row["highest"]:
-            counted = f"{row['name']}: {row['rows']} rows, but the highest id is {row['highest']}"
-            yield Damage("ids_changed", None, counted)
+    """Row numbers with a gap that no erasure left, or a number changed. Worth saying when nothing else is wrong."""
+    for name, ids in row_ids(connection):
+        _, highest, digest = said.ids.pop(name, (0, 0, ids_hash([])))
+        old = [number for number in ids if number <= highest]
+        if ids_hash(old) != digest or ids[len(old) :] != list(range(highest + 1, highest + 1 + len(ids) - len(old))):
+            yield Damage("ids_changed", None, f"{name}: {len(ids)} rows, and the highest id is {ids[-1]}")
+    for name, (rows, _, _) in said.ids.items():
+        if rows:
+            yield Damage("ids_changed", None, f"{name}: no row of {rows}")
 
 
 def _scopes(connection: Connection, said: Said) -> Iterator[Owned]:
@@ -128,25 +143,24 @@ def _hashed(connection: Connection, said: Said) -> Iterator[Owned]:
         seq, expected = hashes.pop(key, (None, ""))
         if seq is None:
             yield key[1], Damage("row_without_event", None, f"{key[0]} {key[2]}")
-        elif found != expected and not (key[0] == "left_out" and said.was_forgotten(key[1], seq)):
+        elif found != expected:
             yield key[1], Damage("row_changed", seq, f"{key[0]} {key[2]}")
     empty = left_out_hash([])
     for key, (seq, expected) in hashes.items():
-        if not (key[0] == "left_out" and expected == empty) and not said.was_forgotten(key[1], seq):
+        if not (key[0] == "left_out" and expected == empty):
             yield key[1], Damage("event_without_row", seq, f"{key[0]} {key[2]}")
 
 
 def _sources(connection: Connection, said: Said) -> Iterator[Owned]:
     added = dict(said.source_added)
     for row in connection.execute(load("read_all_sources")).fetchall():
-        seq, scope, root, at = added.pop(row["id"], (None, None, None, ""))
+        seq, scope, root, at = added.pop(str(row["id"]), (None, None, None, ""))
         if seq is None:
             yield row["scope_id"], Damage("row_without_event", None, f"source {row['id']}")
         elif (row["scope_id"], row["root_id"], row["created_at"]) != (scope, root, at):
             yield row["scope_id"], Damage("row_changed", seq, f"source {row['id']}")
     for source, (seq, scope, _, _) in added.items():
-        if not said.was_forgotten(scope, seq):
-            yield scope, Damage("event_without_row", seq, f"source {source}")
+        yield scope, Damage("event_without_row", seq, f"source {source}")
 
 
 def _chunks(connection: Connection, said: Said) -> Iterator[Owned]:
@@ -180,7 +194,7 @@ def _vectors(connection: Connection, said: Said) -> Iterator[Owned]:
         elif any(row["retired_revision"] != _end(row, said.vectors_retired[scope]) for row in mine):
             yield scope, Damage("visibility_changed", seq, subject)
     for (scope, revision, chunk_id), (seq, _) in expected.items():
-        if (scope, chunk_id) not in said.forgotten_chunks:
+        if said.forgotten_chunks.get((scope, chunk_id), 0) < seq:
             yield scope, Damage("event_without_row", seq, f"vectors of chunk {chunk_id} at revision {revision}")
 
 

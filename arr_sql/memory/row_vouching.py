@@ -1,4 +1,4 @@
-"""Events that vouch for rows which are no version of anything: roots, models, vectors, lists of what was left out.
+"""Events that vouch for rows which are no version of anything: roots, models, vectors, lists of what was left out, ids.
 
 Written in the transaction that writes the rows; :mod:`arr_sql.memory.row_verify` compares them again.
 """
@@ -6,13 +6,13 @@ Written in the transaction that writes the rows; :mod:`arr_sql.memory.row_verify
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 from arr_sql.core.connection import Connection
-from arr_sql.core.row_hashes import left_out_hash, model_hash, root_hash, vectors_hash
+from arr_sql.core.row_hashes import ids_hash, left_out_hash, model_hash, root_hash, vectors_hash
 from arr_sql.core.statements import load
 from arr_sql.memory.audit_log import append_event
 
@@ -49,4 +49,22 @@ def vouch_for_left_out(
     append_event(
         connection, scope_id=scope_id, revision=revision, at=now, actor=actor, kind="left_out_noted",
         subject_kind="left_out", subject_id=str(root_id), subject_hash=left_out_hash(rows), details={"paths": len(rows)},
+    )  # fmt: skip
+
+
+def row_ids(connection: Connection) -> Iterator[tuple[str, list[int]]]:
+    """Each table that holds rows, with their numbers in order."""
+    for name, group in groupby(connection.execute(load("read_row_ids")), lambda row: row["name"]):
+        yield name, [row["id"] for row in group]
+
+
+def vouch_for_ids(connection: Connection, *, actor: str, now: datetime) -> None:
+    """Append the event that holds how the tables' rows are numbered, for the whole file: an erasure leaves gaps.
+
+    Of each table: how many rows, the highest number, and a hash over all of them. Later rows follow without a gap.
+    """
+    tables = {name: [len(ids), ids[-1], ids_hash(ids)] for name, ids in row_ids(connection)}
+    append_event(
+        connection, scope_id=None, revision=None, at=now, actor=actor, kind="ids_noted", subject_kind="file",
+        subject_id="", subject_hash="", details={"tables": tables},
     )  # fmt: skip

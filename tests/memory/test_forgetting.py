@@ -235,14 +235,25 @@ RECEIPTS = {
     "a scan's result": "UPDATE forget_scan SET n_bytes = n_bytes + 1",
     "a scan that is gone": "DELETE FROM forget_scan",
     "another row that is gone": "DELETE FROM memory WHERE memory_id = 'm-kept'",
+    "a subject's scope": "UPDATE forget_subject SET scope_id = 2 WHERE kind = 'memory'",
+    "a name that was left out": "UPDATE source_left_out SET reason = 'x' WHERE path_in_root = 'kept.png'",
+    "a row number": "UPDATE retrieval SET id = 900 WHERE id = (SELECT max(id) FROM retrieval)",
+    "a row that nothing points at": "DELETE FROM root WHERE path = 'empty'",
     "a rewritten record": "UPDATE retrieval_evidence SET source_ref = 'x' WHERE source_ref = '(erased)'",
 }
 
 
 @pytest.mark.parametrize("what", RECEIPTS)
-def test_damage_beside_a_receipt_is_found(database: ResearchDatabase, what: str) -> None:
+def test_damage_beside_a_receipt_is_found(database: ResearchDatabase, what: str, write: Write, tmp_path: Path) -> None:
     """A receipt excuses the rows that it lists and no others, and is vouched for itself."""
-    database.forget(memory_ids=["m-gone"], source_refs=["notes/quagga.md"])
+    for name in ("notes/gone.png", "notes/kept.png"):
+        write(name, b"\x89PNG\r\n\x1a\n\0\0")
+    (tmp_path / "empty").mkdir()
+    database.add(tmp_path / "empty")
+    database.sync()
+    database.forget(memory_ids=["m-gone"], source_refs=["notes/quagga.md", "notes/gone.png"])
+    assert rows(database.path, "SELECT path_in_root FROM source_left_out") == [("kept.png",)]
+    assert database.verify_audit().damages == ()
     connection = sqlite3.connect(database.path, isolation_level=None)
     for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
         connection.execute(f"DROP TRIGGER {name}")
