@@ -96,11 +96,16 @@ def open_reader(path: Path, *, timeout: float = BUSY_TIMEOUT_SECONDS) -> Connect
         try:
             connection = _connect(path, "ro", timeout)
         except sqlite3.OperationalError:
-            # A WAL file on a medium where no -shm can be made. Without a -wal file nothing is missed by "immutable".
-            wal = path.with_name(path.name + "-wal")
-            if os.access(path.parent, os.W_OK) or (wal.exists() and wal.stat().st_size):
-                raise
-            connection = _connect(path, "ro&immutable=1", timeout)
+            if path.with_name(path.name + "-journal").exists() and os.access(path, os.W_OK):
+                # A killed writer left a rollback journal: only who may write can undo what it had begun.
+                _connect(path, "rw", timeout).close()
+                connection = _connect(path, "ro", timeout)
+            else:
+                # A WAL file on a medium where no -shm can be made. Without a -wal file nothing is missed by "immutable".
+                wal = path.with_name(path.name + "-wal")
+                if os.access(path.parent, os.W_OK) or (wal.exists() and wal.stat().st_size):
+                    raise
+                connection = _connect(path, "ro&immutable=1", timeout)
         connection.set_authorizer(_only_select)
     return connection
 

@@ -465,3 +465,27 @@ def test_the_nearest_mount_decides(tmp_path: Path) -> None:
 def test_this_machine_names_its_own_file_system(tmp_path: Path) -> None:
     """Without a given table the system's own is read."""
     assert filesystem_kind(tmp_path) not in ("unknown", "")
+
+
+def test_what_a_killed_writer_left_in_a_rollback_journal_is_undone_for_a_reader(tmp_path: Path) -> None:
+    """On a network folder a writer that dies leaves a journal that only a writer may roll back: a reader gets it done."""
+    path = tmp_path / "x.db"
+    code = """
+import os, sys
+from pathlib import Path
+from arr_sql.core.connection import open_writer
+path = Path(sys.argv[1])
+connection = open_writer(path, create=True, mounts=f"nas:/ {sys.argv[2]} nfs4 rw 0 0\\n")
+assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
+connection.execute("CREATE TABLE t AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 20000) SELECT x FROM n")
+connection.execute("PRAGMA cache_size=5")  # so that pages of an open transaction reach the file
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE t SET x = -1")
+os._exit(0)
+"""
+    done = python(code, str(path), str(tmp_path.resolve()))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert path.with_name("x.db-journal").stat().st_size > 0
+    reader = open_reader(path)
+    assert reader.execute("SELECT min(x), count(*) FROM t").fetchone()[:] == (1, 20000)
+    reader.close()

@@ -47,9 +47,11 @@ print("done")
 READ = (
     OPEN
     + """
-import select
+import threading
+stop = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
 seen, searches = 0, 0
-while not select.select([sys.stdin], [], [], 0)[0]:
+while not stop.is_set():
     count = len(database.memories())
     if count < seen:
         raise SystemExit(f"{seen} memories, then {count}")

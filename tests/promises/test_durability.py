@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -244,6 +243,7 @@ def test_full_rolls_back_by_itself_and_the_connection_goes_on(tmp_path: Path) ->
 
 def test_a_limit_on_file_size_is_a_clear_error(project: Path) -> None:
     """When the system refuses to let the file grow (quota, `ulimit -f`), the command says so and the file is whole."""
+    resource = pytest.importorskip("resource", reason="limits of a process are a POSIX thing")
     path = project / ".arr" / "arr.db"
 
     def limit() -> None:
