@@ -13,6 +13,7 @@ import hashlib
 import os
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from benchmarks.judged_collection import Collection, read_collection
 from benchmarks.standard_library import standard_library
 
 ORDER = (
-    "csl", "scifact", "cacm", "pubmedqa", "xquad_zh_en", "stard_positives", "longmemeval_evidence",
+    "csl", "xquad_zh_en", "pubmedqa", "longmemeval_evidence", "stard_positives", "cacm", "scifact",
 )  # fmt: skip
 BATCH = 32
 FORMAT = """\
@@ -67,7 +68,10 @@ class CachedEmbedder:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "FORMAT.md").write_text(FORMAT, encoding="utf-8")
         self._embedder, self._model = embedder, embedder.spec.fingerprint()
-        self._file = sqlite3.connect(folder / "embeddings.db", timeout=60, isolation_level=None)
+        self._lock = threading.Lock()  # a search asks from a thread of its own
+        self._file = sqlite3.connect(
+            folder / "embeddings.db", timeout=60, isolation_level=None, check_same_thread=False
+        )
         self._file.execute("PRAGMA journal_mode=WAL")
         self._file.execute(
             "CREATE TABLE IF NOT EXISTS vector (model TEXT NOT NULL, kind TEXT NOT NULL, sha256 TEXT NOT NULL,"
@@ -98,6 +102,12 @@ class CachedEmbedder:
         return row[0] if row else None
 
     def _embed(
+        self, kind: str, texts: Sequence[str], embed: Callable[[Sequence[str]], list[bytes | None]]
+    ) -> list[bytes | None]:
+        with self._lock:
+            return self._looked_up(kind, texts, embed)
+
+    def _looked_up(
         self, kind: str, texts: Sequence[str], embed: Callable[[Sequence[str]], list[bytes | None]]
     ) -> list[bytes | None]:
         known = {text: self._known(kind, text) for text in texts}
