@@ -1,7 +1,7 @@
 -- Generated from migrations/ by `arr db schema --generate`; a test compares it. Do not edit.
 -- Index structures (FTS5) are derived from content and are not part of it: see arr_sql/sql/build_*.sql.
 PRAGMA application_id = 1095914033;
-PRAGMA user_version = 7;
+PRAGMA user_version = 8;
 
 CREATE TABLE migration_record (
   -- One row per applied migration, with the hash of its text: an edited old migration is found by comparing.
@@ -362,16 +362,6 @@ FROM retrieval_evidence AS e
 JOIN retrieval AS r ON r.id = e.retrieval
 JOIN scope AS s ON s.id = e.scope_id;
 
-CREATE VIEW memory_trail AS
--- Every version of every memory; the live one has no retired_revision.
-SELECT
-  m.memory_id AS memory_id, m.status AS status, m.kind AS kind, m.title AS title, m.confidence AS confidence,
-  m.actor AS actor, m.reason AS reason, m.updated_at AS updated_at, m.expires_at AS expires_at,
-  m.added_revision AS added_revision, m.retired_revision AS retired_revision,
-  s.team_id AS team_id, s.project_id AS project_id, s.repository AS repository, s.branch AS branch,
-  s.experiment_environment AS experiment_environment, m.content AS content, m.content_hash AS content_hash
-FROM memory AS m JOIN scope AS s ON s.id = m.scope_id;
-
 CREATE VIEW source_trail AS
 -- Every version of every source; the live one has no retired_revision.
 SELECT
@@ -723,3 +713,14 @@ FROM forget_receipt AS f
 JOIN scope AS s ON s.id = f.scope_id
 LEFT JOIN forget_scan AS c ON c.id = (
   SELECT max(l.id) FROM forget_scan AS l WHERE l.receipt = f.id AND l.file_kind = 'database');
+
+CREATE VIEW memory_trail AS
+-- Every version of every memory, with what it rests on; the live one has no retired_revision.
+SELECT
+  m.memory_id AS memory_id, m.status AS status, m.kind AS kind, m.title AS title, m.confidence AS confidence,
+  m.actor AS actor, m.reason AS reason, m.updated_at AS updated_at, m.expires_at AS expires_at,
+  m.added_revision AS added_revision, m.retired_revision AS retired_revision,
+  m.source_refs AS source_refs, m.evidence_chunk_ids AS evidence_chunk_ids, m.conflict_key AS conflict_key,
+  s.team_id AS team_id, s.project_id AS project_id, s.repository AS repository, s.branch AS branch,
+  s.experiment_environment AS experiment_environment, m.content AS content, m.content_hash AS content_hash
+FROM memory AS m JOIN scope AS s ON s.id = m.scope_id;

@@ -28,8 +28,8 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_there_are_twenty_questions() -> None:
-    """The page holds twenty questions and two checks by hand, each with its output."""
-    assert (len(QUESTIONS), len(PROGRAMS)) == (20, 2)
+    """The page holds twenty questions, four about one memory, and two checks by hand, each with its output."""
+    assert (len(QUESTIONS), len(PROGRAMS)) == (24, 2)
     assert all(block.output for block in [*QUESTIONS, *PROGRAMS])
 
 
