@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +32,15 @@ class Process:
     """One :mod:`tests.promises.worker`. It waits for :meth:`go` with its file open and its modules loaded."""
 
     def __init__(
-        self, path: Path, name: str, steps: Sequence[str], *, pause: float = 0, is_synced: bool = True
-    ) -> None:
+        self, path: Path, name: str, steps: Sequence[str], *, pause: float = 0, is_synced: bool = True,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
         self.name, self.ledger = name, path.with_name(f"{name}.ledger")
         given = {"path": str(path), "scope": SCOPE.model_dump(), "name": name, "ledger": str(self.ledger),
                  "steps": steps, "pause": pause, "is_synced": is_synced}  # fmt: skip
         self.process = subprocess.Popen(
             [sys.executable, "-W", "error", "-m", "tests.promises.worker", json.dumps(given)], cwd=ROOT, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **(environment or {})},
         )  # fmt: skip
         self.is_ready = self.is_working = False
 
