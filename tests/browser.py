@@ -206,6 +206,16 @@ class Page:
             raise RuntimeError(details.get("exception", {}).get("description", details["text"]))
         return found["result"].get("value")
 
+    def wait_for(self, expression: str) -> None:
+        """Ask until ``expression`` is true, also across pages that lead to each other. Raises TimeoutError."""
+        give_up = time.monotonic() + TIMEOUT
+        while time.monotonic() < give_up:
+            with contextlib.suppress(RuntimeError):  # the page that was asked has just gone
+                if self.evaluate(expression):
+                    return
+            time.sleep(0.02)
+        raise TimeoutError(f"{expression} did not become true at {self.url}")
+
     @property
     def url(self) -> str:
         """The address bar."""

@@ -74,6 +74,10 @@ COMMANDS = {
     "model": ("arr_sql.cli.model_commands:model", "Embedding models: list, install, add."),
     "llm": ("arr_sql.cli.llm_commands:llm", "The language model that may advise, off by default: check, prompts."),
     "eval": ("arr_sql.cli.eval_commands:evaluation", "Evaluation on a gold set: run, compare, explain."),
+    "ui": (
+        "arr_sql.cli.ui_command:ui",
+        "Show the store as pages in your browser: search, retrievals, memories, sources, the audit log.",
+    ),
     "demo": ("arr_sql.cli.demo_command:demo", "Index a sample project in a temporary folder and answer six questions."),
     "completion": ("arr_sql.cli.project_commands:completion", "Print the completion script for SHELL."),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -184,15 +185,30 @@ def plan(query: str, plan_file: Any, where: Where, as_json: bool) -> None:
 
 @click.command()
 @click.argument("item", type=NAME)
+@click.option(
+    "--html",
+    "html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write a retrieval as one self-contained page (extra `ui`).",
+)
+@click.option("--force", is_flag=True, help="With --html: replace FILE.")
+@click.option(
+    "--lang", type=click.Choice(["en", "zh"]), default="en", show_default=True, help="With --html: the page's language."
+)
 @project_options
 @json_option
-def show(item: str, where: Where, as_json: bool) -> None:
+def show(item: str, html: Path | None, force: bool, lang: str, where: Where, as_json: bool) -> None:
     """Show a past retrieval (r...), a memory (memory:ID) or a chunk (c...).
 
     \b
     Example:
       arr show r1-0a1b2c3d
+      arr show r1-0a1b2c3d --html retrieval.html
     """
+    if html is not None:
+        _write_report(item, html, force, lang, where, as_json)
+        return
     with where.open() as database:
         if item.startswith("memory:"):
             value: dict[str, Any] = database.memory(item.removeprefix("memory:")).model_dump(mode="json")
@@ -209,6 +225,43 @@ def show(item: str, where: Where, as_json: bool) -> None:
         for name, part in value.items():
             echo(f"{name}: {visible(part if isinstance(part, str) else json.dumps(part, ensure_ascii=False))}")
         echo(f"\n{visible(content)}")
+
+
+def _write_report(item: str, file: Path, force: bool, lang: str, where: Where, as_json: bool) -> None:
+    """One retrieval as a page in ``file``; an existing file is kept unless ``force``."""
+    from arr_sql import __version__
+    from arr_sql.errors import InputError
+
+    try:
+        from arr_sql.serve.pages.retrieval_page import view_of_record
+        from arr_sql.serve.render import report_page
+    except ImportError as error:
+        raise InputError(
+            f"The page needs the extra `ui` ({error.name} is not installed). Run: pip install 'arr-sql[ui]'"
+        ) from None
+    with where.open() as database:
+        view = view_of_record(database.retrievals(item)[0])
+        scope = str(database.scope)
+    text = report_page(view, scope=scope, version=__version__, language="zh" if lang == "zh" else "en")
+    try:
+        with open(file, "w" if force else "x", encoding="utf-8", errors="replace", newline="\n") as out:
+            out.write(text)
+    except FileExistsError:
+        raise InputError(f"'{file}' exists already. Name a new file, or replace it with --force.") from None
+    except OSError as error:
+        raise InputError(
+            f"'{file}' can't be written ({error.strerror}). Name a file in a folder you may write to."
+        ) from None
+    gone = sum(found.is_gone for found in view.items)
+    if as_json:
+        print_json(
+            {"file": str(file), "retrieval_id": view.retrieval_id, "evidence": len(view.items), "without_text": gone}
+        )
+        return
+    echo(f"Wrote {visible(str(file))}: retrieval {view.retrieval_id}, {len(view.items)} pieces of evidence.")
+    if gone:
+        echo(f"The store no longer has the text of {gone} of them; their hashes are in the page.")
+    note("It holds the query and passages of your files and memories: send it only to those who may read them.")
 
 
 def _print_record(record: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from arr_sql.index.embedders import model_store
 from arr_sql.index.embedders.model_paths import e5_distribution_path
 from tests.cli.support import RETRIEVAL, arr, process
 from tests.evaluation.gold_maker import single_file
+from tests.serve.running import start, stop
 
 NO_EXAMPLE_OF_THEIR_OWN: frozenset[str] = frozenset()
 """Commands whose help needs no example. Keep it empty."""
@@ -122,10 +123,22 @@ def test_every_example_runs(
         assert arr("db", "backup", "lab-backup.db", cwd=project).code == 0
     if name == "db import":
         assert arr("db", "export", "lab-export", cwd=project).code == 0
+    if name == "ui":
+        _page_answers(argv, project)
+        return
     if name == "demo":
         argv.append("--no-embed")  # with vectors: tests/promises/test_demo.py
     ran = arr(*argv[1:], cwd=project)
     assert argv[0] == "arr" and ran.code == 0, ran
+
+
+def _page_answers(argv: list[str], project: Path) -> None:
+    """Start the server of an example, on a free port instead of the one it names, and let it end."""
+    site = start(project, *argv[2 : argv.index("--port")])
+    try:
+        assert site.get("/")[0] == 200
+    finally:
+        stop(site)
 
 
 # What the small project must hold for an example.

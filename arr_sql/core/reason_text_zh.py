@@ -1,0 +1,61 @@
+"""The sentences of ``router_models.REASON_TEXT`` in Chinese. docs/zh/codes.md is generated from here.
+
+tests/serve/test_words.py: every code has one.
+"""
+
+from __future__ import annotations
+
+from arr_sql.core.router_models import MAX_CALLS, MAX_REWRITTEN_QUERY, MAX_ROUNDS, ReasonCode
+
+REASON_TEXT_ZH: dict[ReasonCode, str] = {
+    ReasonCode.PLAN_EMPTY: "计划里没有任何调用。",
+    ReasonCode.PLAN_INVALID: "计划不符合计划格式。",
+    ReasonCode.TOO_MANY_ROUNDS: f"计划超过 {MAX_ROUNDS} 轮。",
+    ReasonCode.TOO_MANY_CALLS: f"计划超过 {MAX_CALLS} 个调用。",
+    ReasonCode.DUPLICATE_CALL: "计划对同一通道提了两次同样的问题。",
+    ReasonCode.REWRITTEN_QUERY_TOO_LONG: f"改写的问题超过 {MAX_REWRITTEN_QUERY} 个字符。",
+    ReasonCode.REWRITTEN_QUERY_BLANK: "改写的问题是空白。",
+    ReasonCode.BUDGET_EXHAUSTED: "轮到这个调用之前，这次检索的调用预算已用完。",
+    ReasonCode.NOT_REGISTERED: "没有注册这个名字的通道。",
+    ReasonCode.NOT_READ_ONLY: "通道没有明确声明自己只读。",
+    ReasonCode.PROVIDER_NOT_ALLOWED: "通道的提供者不在允许范围内。",
+    ReasonCode.UNSAFE_NAME: "通道的名字或提供者含有表示动作或远程服务的词。",
+    ReasonCode.STALE_INDEX: "通道的索引落后于内容。运行 `arr db rebuild`。",
+    ReasonCode.CHANNEL_ERROR: "通道出错；其他通道的证据有效。",
+    ReasonCode.TIMED_OUT: "通道没有在期限内完成。",
+    ReasonCode.CUT: "文件数、字节数、结果数或时间的上限使通道提前结束搜索。",
+    ReasonCode.NOT_INDEXED: "作用域的一部分还没有向量。运行 `arr embed`。",
+    ReasonCode.IDENTITY_CHANGED: "通道注册之后改了名字、提供者或只读标记。",
+    ReasonCode.WRONG_TYPE: "通道给出的不是通道的回答。",
+    ReasonCode.MODEL_MISSING: "没有安装向量模型。见 `arr model list`。",
+    ReasonCode.MODEL_CHANGED: "库里的向量由另一个模型生成。运行 `arr embed --rebuild`。",
+    ReasonCode.MODEL_FAILED: "向量模型已损坏，或无法计算问题的向量。见 `arr doctor`。",
+    ReasonCode.INDEX_MISSING: "文本索引缺失，或由另一个 SQLite 生成。运行 `arr db rebuild`。",
+    ReasonCode.OTHER_BRANCH: "磁盘上的目录不是这个作用域的仓库，或检出的不是它的分支。",
+    ReasonCode.NO_ROOTS: "这个作用域还没有添加文件夹。运行 `arr add 文件夹`。",
+    ReasonCode.ROOT_MISSING: "添加过的文件夹不在或打不开。",
+    ReasonCode.WRONG_SCOPE: "有一条属于另一个作用域，已拒绝。",
+    ReasonCode.BAD_SCORE: "有一条的分数不是有限数，已拒绝。",
+    ReasonCode.CONFLICTING_ITEM: "两条的标识相同而来源、位置或内容不同；拒绝了后一条。",
+    ReasonCode.NO_NEW_EVIDENCE: "有一轮没有带来新证据，其余各轮没有运行。",
+    ReasonCode.RECORD_NOT_WRITTEN: "文件或介质只读或已满，没有写下检索记录。",
+    ReasonCode.LLM_OFF: "没有启用语言模型：未设置 ARR_LLM_ENABLED。见 `arr llm check`。",
+    ReasonCode.LLM_NOT_CONFIGURED: "语言模型的设置不完整或不被允许。见 `arr llm check`。",
+    ReasonCode.LLM_BUDGET_EXHAUSTED: "语言模型的调用预算已用完；没有发出调用。",
+    ReasonCode.LLM_UNREACHABLE: "连不上语言模型的服务器，或连接中断。",
+    ReasonCode.LLM_NOT_TRUSTED: "语言模型的服务器出示的证书对它无效。",
+    ReasonCode.LLM_TIMED_OUT: "语言模型没有在 ARR_LLM_TIMEOUT_SECONDS 之内答完。",
+    ReasonCode.LLM_REDIRECTED: "语言模型的服务器要求重定向；从不跟随重定向。",
+    ReasonCode.LLM_HTTP_STATUS: "语言模型的服务器返回的 HTTP 状态不是 200。",
+    ReasonCode.LLM_TOO_LARGE: "语言模型的回答超过大小上限，没有读完。",
+    ReasonCode.LLM_NOT_A_COMPLETION: "服务器的回答不是一个已完成的普通对话补全。",
+    ReasonCode.LLM_KEY_ECHOED: "服务器的回答里含有发出的密钥；已丢弃。",
+    ReasonCode.LLM_NOT_JSON: "模型的回复不是一个严格的 JSON 对象。",
+    ReasonCode.LLM_WRONG_VERSION: "模型的回复没有写明所发提示词的版本。",
+    ReasonCode.LLM_WRONG_SHAPE: "模型的回复缺少字段、有未知字段或字段类型不对。",
+    ReasonCode.LLM_UNKNOWN_TOOL: "模型的计划里有没有提供给它的通道。",
+    ReasonCode.LLM_UNSAFE_REWRITE: "改写的问题含有作用域、路径、地址或上限，或任何问题都不需要的内容。",
+    ReasonCode.LLM_QUERY_DROPPED: "模型的计划没有向任何通道提出原来的问题。",
+    ReasonCode.LLM_WRONG_IDS: "模型没有给每个候选恰好打一次分。",
+    ReasonCode.LLM_BAD_SCORE: "模型给的某个分数不是 0 到 1 之间的有限数。",
+}
