@@ -95,10 +95,13 @@ def _model() -> Examined:
             "pip install 'arr-sql[local]', or see `arr model list`.",
         )
     try:
-        spec = open_embedder().spec
+        embedder = open_embedder()
     except ModelError as error:
         return Examined("model", "broken", "can't be used", str(error))
-    return Examined("model", "ok", f"{spec.id}, {spec.dimension} dimensions")
+    engine = {"int8": ", 8-bit products on ONNX Runtime", "numpy": ", on NumPy"}.get(
+        getattr(embedder, "engine_name", ""), ""
+    )
+    return Examined("model", "ok", f"{embedder.spec.id}, {embedder.spec.dimension} dimensions{engine}")
 
 
 def _project(where: Where) -> list[Examined]:

@@ -30,7 +30,8 @@ from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.row_vouching import hashes_of_vectors, vouch_for_model
 from arr_sql.memory.scope_store import advance, read_scope
 
-BATCH_CHUNKS = 32
+#: Chunks embedded and committed at a time: what a kill loses, and enough to keep several threads busy to the end.
+BATCH_CHUNKS = 64
 
 
 @dataclass

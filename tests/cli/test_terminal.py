@@ -117,6 +117,7 @@ def test_ctrl_c_typed_at_a_terminal(columns: int, big: Path) -> None:
     child.expect(r"\d+/600" if columns == 100 else "Reading")
     child.sendintr()
     rest = child.read()
+    child.wait()  # its output ends before it does, and close() would interrupt it a second time
     child.close()
     assert child.exitstatus == 130
     assert_no_traceback(rest)
@@ -137,6 +138,7 @@ def test_ctrl_c_while_embedding_says_that_text_is_searchable(big: Path) -> None:
     child.expect("Embedding")
     child.sendintr()
     rest = child.read()
+    child.wait()  # its output ends before it does, and close() would interrupt it a second time
     child.close()
     assert child.exitstatus == 130
     assert_no_traceback(rest)

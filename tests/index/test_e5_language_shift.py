@@ -87,7 +87,8 @@ def test_translations_come_closer() -> None:
     """A translation beats other texts of the same language by more than without the shift."""
     embedder = real_embedder()
     english, chinese = [a for a, _ in PAIRS], [b for _, b in PAIRS]
-    raw_a, raw_b = embedder.raw_vectors("passage: ", english), embedder.raw_vectors("passage: ", chinese)
+    raw_a = np.stack([embedder.raw_vector("passage: " + text) for text in english])
+    raw_b = np.stack([embedder.raw_vector("passage: " + text) for text in chinese])
     shift = LanguageShift(384)
 
     def lead(a: object, b: object) -> float:

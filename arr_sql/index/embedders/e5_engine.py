@@ -1,82 +1,48 @@
 """The forward pass of multilingual-e5-small in NumPy: token windows in, mean token vectors out.
 
 A BERT encoder (Devlin et al. 2018, arXiv:1810.04805) with post-normalisation and exact GELU, pooled by the mean over
-tokens (Wang et al. 2024, arXiv:2402.05672). Windows are sorted by length and run in micro-batches of at
-most 512 tokens: larger ones fall out of the processor's cache, and nothing is padded, so a window's vector does not
-depend on its neighbours beyond float32 rounding (``tests/index/test_e5_engine.py``: 1e-6).
-
-The engine holds no state that changes, so threads may share it and a forked child may use it. It can spread
-micro-batches over threads of its own; ``numpy_threads`` says how many.
+tokens (Wang et al. 2024, arXiv:2402.05672). It is what runs where ``e5_int8_engine`` cannot, and what that one is
+compared with. It holds no state that changes, so threads may share it and a forked child may use it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import groupby
+from collections.abc import Sequence
 from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from arr_sql.index.embedders.e5_weights import E5Weights, Layer, Linear, Norm
+from arr_sql.index.embedders.e5_windows import Window, run_each
 from arr_sql.index.embedders.gelu import gelu_in_place
 
 if TYPE_CHECKING:
     from arr_sql.index.embedders.e5_weights import Floats
 
-#: Tokens in a micro-batch. A longer window runs alone.
-BATCH_TOKENS = 512
-
-Window = Sequence[int]
-"""Token ids of one window, special tokens included; at most ``positions`` of them."""
-
 
 class E5Engine:
-    """Runs windows through the network, on ``workers`` threads."""
+    """An ``Engine`` on NumPy."""
 
-    def __init__(self, weights: E5Weights, workers: int = 1) -> None:
+    def __init__(self, weights: E5Weights) -> None:
         self._weights = weights
-        self._workers = workers
 
     def window_means(self, windows: Sequence[Window]) -> Floats:
-        """The mean over tokens of the last layer, for each window: (len(windows), hidden), not normalised.
+        """As ``Engine.window_means``."""
+        return run_each(self._forward, windows, self._weights.shape.hidden)
 
-        Values that are not finite can only come from damaged weights; they are passed on for the caller to refuse.
-        """
-        means = np.empty((len(windows), self._weights.shape.hidden), np.float32)
-        batches = list(micro_batches([len(window) for window in windows]))
-
-        def run(batch: list[int]) -> None:
-            with np.errstate(all="ignore"):
-                means[batch] = self._forward([windows[index] for index in batch])
-
-        if self._workers == 1 or len(batches) == 1:
-            for batch in batches:
-                run(batch)
-        else:
-            with ThreadPoolExecutor(min(self._workers, len(batches)), "arr-embed") as pool:
-                for _ in pool.map(run, batches):
-                    pass
-        return means
-
-    def _forward(self, windows: Sequence[Window]) -> Floats:
-        """Means of one micro-batch whose windows are sorted by length. Rows are the tokens of all windows."""
+    def _forward(self, window: Window) -> Floats:
         weights = self._weights
-        rows = weights.words([token for window in windows for token in window])
-        rows += np.concatenate([weights.positions[: len(window)] for window in windows])
+        rows = weights.words(list(window)) + weights.positions[: len(window)]
         _normalise(rows, weights.embedding_norm, weights.shape.epsilon)
-        runs = list(_equal_runs(windows))
         for layer in weights.layers:
-            self._layer(rows, layer, runs)
-        return np.concatenate([rows[a:b].reshape(count, -1, rows.shape[1]).mean(axis=1) for a, b, count in runs])
+            self._layer(rows, layer)
+        mean: Floats = rows.mean(axis=0)
+        return mean
 
-    def _layer(self, rows: Floats, layer: Layer, runs: list[tuple[int, int, int]]) -> None:
+    def _layer(self, rows: Floats, layer: Layer) -> None:
         epsilon = self._weights.shape.epsilon
-        projected = _apply(layer.attend_in, rows)
-        mixed = np.empty_like(rows)
-        for start, end, count in runs:
-            _attend(projected[start:end], mixed[start:end], count, self._weights.shape.heads)
+        mixed = _attend(_apply(layer.attend_in, rows), self._weights.shape.heads)
         rows += _apply(layer.attend_out, mixed)
         _normalise(rows, layer.attend_norm, epsilon)
         wide = _apply(layer.feed_in, rows)
@@ -85,48 +51,23 @@ class E5Engine:
         _normalise(rows, layer.feed_norm, epsilon)
 
 
-def micro_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Indices of windows, shortest first, in groups of at most ``BATCH_TOKENS`` tokens (or one longer window)."""
-    batch: list[int] = []
-    tokens = 0
-    for index in sorted(range(len(lengths)), key=lambda i: lengths[i]):
-        if batch and tokens + lengths[index] > BATCH_TOKENS:
-            yield batch
-            batch, tokens = [], 0
-        batch.append(index)
-        tokens += lengths[index]
-    if batch:
-        yield batch
-
-
-def _equal_runs(windows: Sequence[Window]) -> Iterator[tuple[int, int, int]]:
-    """(first row, row after the last, number of windows) of neighbours that have the same length."""
-    start = 0
-    for length, group in groupby(windows, key=len):
-        count = sum(1 for _ in group)
-        yield start, start + length * count, count
-        start += length * count
-
-
 def _apply(linear: Linear, rows: Floats) -> Floats:
     result: Floats = rows @ linear.weight
     result += linear.bias
     return result
 
 
-def _attend(projected: Floats, out: Floats, count: int, heads: int) -> None:
-    """Scaled dot-product attention inside each of ``count`` windows of equal length.
-
-    ``projected`` is (count * length, 3 * hidden): queries, keys, values. ``out`` is (count * length, hidden).
-    """
-    length, size = projected.shape[0] // count, projected.shape[1] // (3 * heads)
-    queries, keys, values = projected.reshape(count, length, 3, heads, size).transpose(2, 0, 3, 1, 4)
-    scores = np.matmul(queries * np.float32(1.0 / sqrt(size)), keys.transpose(0, 1, 3, 2))
+def _attend(projected: Floats, heads: int) -> Floats:
+    """Scaled dot-product attention. ``projected`` is (length, 3 * hidden): queries, keys, values."""
+    length, size = projected.shape[0], projected.shape[1] // (3 * heads)
+    queries, keys, values = projected.reshape(length, 3, heads, size).transpose(1, 2, 0, 3)
+    scores = np.matmul(queries * np.float32(1.0 / sqrt(size)), keys.transpose(0, 2, 1))
     scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
     mixed = np.matmul(scores, values)
     mixed /= scores.sum(axis=-1, keepdims=True)
-    out.reshape(count, length, heads, size)[...] = mixed.transpose(0, 2, 1, 3)
+    result: Floats = mixed.transpose(1, 0, 2).reshape(length, heads * size)
+    return result
 
 
 def _normalise(rows: Floats, norm: Norm, epsilon: float) -> None:

@@ -1,4 +1,4 @@
-"""The arrays of an ``E5File``: float32 for the layers (85 MB), 4 bits in the mapped file for the word table.
+"""The arrays of an ``E5File``: float32 for the layers (85 MB, made when first asked for), 4 bits in the mapped file for the word table.
 
 All arrays are read-only, so that threads can share them. Layout of the tensors: ``e5_file``.
 """
@@ -6,6 +6,7 @@ All arrays are read-only, so that threads can share them. Layout of the tensors:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -59,14 +60,23 @@ class E5Weights:
     def __init__(self, file: E5File) -> None:
         self._file = file
         self.shape = file.shape
+        self.file_sha256 = file.sha256
         hidden = self.shape.hidden
         # Position and token type (always type 0) are added to every word vector, so they are summed once.
         positions = self._floats("emb.pos", self.shape.positions * hidden).reshape(-1, hidden)
         types = self._floats("emb.type", self.shape.types * hidden).reshape(-1, hidden)
         self.positions: Floats = positions + types[0]
         self.embedding_norm = self._norm("emb.ln")
-        self.layers = [self._layer(index) for index in range(self.shape.layers)]
         self._words: Bytes = self._blocks("emb.word", self.shape.vocabulary, hidden)
+
+    @cached_property
+    def layers(self) -> list[Layer]:
+        """The layers as float32, made on first use. Raises ModelError when one is damaged."""
+        return self.new_layers()
+
+    def new_layers(self) -> list[Layer]:
+        """As ``layers``, for one who keeps something else made of them."""
+        return [self._layer(index) for index in range(self.shape.layers)]
 
     def words(self, ids: list[int]) -> Floats:
         """Word vectors of ``ids``: (len(ids), hidden), from the 4-bit table."""

@@ -64,8 +64,12 @@ class LanguageShift:
 
 
 def unit(vectors: Floats) -> Floats:
-    """Each row of (n, dimension) divided by its Euclidean length. A zero row gives NaN, which is refused later."""
+    """Each row of (n, dimension) divided by its Euclidean length. A zero row gives NaN, which is refused later.
+
+    Row by row, so that a row's bytes do not depend on how many others there are.
+    """
     with np.errstate(all="ignore"):
-        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+        wide = vectors.astype(np.float64)
+        lengths = np.sqrt(np.asarray([np.dot(row, row) for row in wide]).reshape(-1))
         result: Floats = (vectors / lengths[:, np.newaxis]).astype(np.float32)
     return result
