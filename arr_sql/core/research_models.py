@@ -7,11 +7,14 @@ whoever holds a :class:`ScopeKey` can reach one scope and no other (tests/promis
 from __future__ import annotations
 
 import unicodedata
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from arr_sql.errors import ScopeInvalid
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 SCOPE_COLUMNS = ("team_id", "project_id", "repository", "branch", "experiment_environment")
 
@@ -148,6 +151,18 @@ class ResearchMemory(Value):
         if not value.strip():
             raise ValueError("must not be blank")
         return value
+
+    def _repr_html_(self) -> str:
+        """The memory as a table, for notebooks."""
+        from arr_sql.core.notebook import html_of_memory
+
+        return html_of_memory(self)
+
+    def __rich__(self) -> Table:
+        """The same for ``rich.print``."""
+        from arr_sql.core.notebook import rich_of_memory
+
+        return rich_of_memory(self)
 
 
 class MemoryVersion(Value):

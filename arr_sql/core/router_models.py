@@ -8,11 +8,14 @@ holds query text, evidence, a path outside the root, or a key.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from arr_sql.core.research_models import EvidenceChunk, Value
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 MAX_ROUNDS = 6
 MAX_CALLS = 12
@@ -200,3 +203,15 @@ class RouterResult(Value):
     partial: bool
     state: RunState
     plan: QueryPlan
+
+    def _repr_html_(self) -> str:
+        """The evidence as a table, for notebooks."""
+        from arr_sql.core.notebook import html_of_result
+
+        return html_of_result(self)
+
+    def __rich__(self) -> Table:
+        """The same for ``rich.print``."""
+        from arr_sql.core.notebook import rich_of_result
+
+        return rich_of_result(self)

@@ -1,1 +1,1 @@
-"""Programs and people that come over a socket or a pipe: the inspector's pages (``arr ui``) and reports."""
+"""Where others meet the store: functions for SQL tools, and the inspector's pages and reports (``arr ui``)."""
