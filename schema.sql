@@ -1,7 +1,7 @@
 -- Generated from migrations/ by `arr db schema --generate`; a test compares it. Do not edit.
 -- Index structures (FTS5) are derived from content and are not part of it: see arr_sql/sql/build_*.sql.
 PRAGMA application_id = 1095914033;
-PRAGMA user_version = 8;
+PRAGMA user_version = 9;
 
 CREATE TABLE migration_record (
   -- One row per applied migration, with the hash of its text: an edited old migration is found by comparing.
@@ -300,7 +300,8 @@ CREATE TABLE retrieval (
   state TEXT NOT NULL CHECK (state IN ('found', 'nothing_found', 'incomplete')),
   n_evidence INTEGER NOT NULL CHECK (n_evidence >= 0),
   duration_ms REAL NOT NULL CHECK (duration_ms >= 0),
-  record_hash TEXT NOT NULL CHECK (length(record_hash) = 64),
+  record_hash TEXT NOT NULL CHECK (length(record_hash) = 64), language_model TEXT -- What a model advised: its id, prompts, outcomes, each candidate's score. NULL where none was asked.
+  CHECK (json_valid(language_model) AND json_type(language_model) = 'object'),
   UNIQUE (scope_id, scope_seq),
   UNIQUE (scope_id, retrieval_id)
 ) STRICT;
@@ -331,22 +332,6 @@ SELECT
   e.scope_seq AS scope_seq, e.revision AS revision, e.details AS details,
   e.subject_hash AS subject_hash, e.prev_hash AS prev_hash, e.hash AS hash
 FROM audit_event AS e LEFT JOIN scope AS s ON s.id = e.scope_id;
-
-CREATE VIEW retrieval_trail AS
--- What was asked and how it was answered, one line a retrieval.
-SELECT
-  r.retrieval_id AS retrieval_id, r.at AS at, r.actor AS actor, coalesce(r.query, '(hash) ' || r.query_hash) AS query,
-  r.state AS state, CASE r.partial WHEN 1 THEN 'partial' ELSE 'complete' END AS completeness,
-  r.n_evidence AS evidence,
-  (SELECT group_concat(e.rank || '. ' || e.source_ref || ' ' || e.locator, '; ')
-   FROM retrieval_evidence AS e WHERE e.retrieval = r.id AND e.rank <= 3) AS first_three,
-  (SELECT group_concat(DISTINCT json_extract(d.value, '$.code')) FROM json_each(r.degradations) AS d) AS degradations,
-  (SELECT group_concat(DISTINCT json_extract(j.value, '$.code')) FROM json_each(r.rejections) AS j) AS rejections,
-  round(r.duration_ms, 1) AS duration_ms,
-  s.team_id AS team_id, s.project_id AS project_id, s.repository AS repository, s.branch AS branch,
-  s.experiment_environment AS experiment_environment,
-  r.scope_revision AS scope_revision, r.plan_origin AS plan_origin
-FROM retrieval AS r JOIN scope AS s ON s.id = r.scope_id;
 
 CREATE VIEW evidence_trail AS
 -- Every item ever returned, with its ranks and scores.
@@ -724,3 +709,20 @@ SELECT
   s.team_id AS team_id, s.project_id AS project_id, s.repository AS repository, s.branch AS branch,
   s.experiment_environment AS experiment_environment, m.content AS content, m.content_hash AS content_hash
 FROM memory AS m JOIN scope AS s ON s.id = m.scope_id;
+
+CREATE VIEW retrieval_trail AS
+-- What was asked and how it was answered, one line a retrieval.
+SELECT
+  r.retrieval_id AS retrieval_id, r.at AS at, r.actor AS actor, coalesce(r.query, '(hash) ' || r.query_hash) AS query,
+  r.state AS state, CASE r.partial WHEN 1 THEN 'partial' ELSE 'complete' END AS completeness,
+  r.n_evidence AS evidence,
+  (SELECT group_concat(e.rank || '. ' || e.source_ref || ' ' || e.locator, '; ')
+   FROM retrieval_evidence AS e WHERE e.retrieval = r.id AND e.rank <= 3) AS first_three,
+  (SELECT group_concat(DISTINCT json_extract(d.value, '$.code')) FROM json_each(r.degradations) AS d) AS degradations,
+  (SELECT group_concat(DISTINCT json_extract(j.value, '$.code')) FROM json_each(r.rejections) AS j) AS rejections,
+  round(r.duration_ms, 1) AS duration_ms,
+  s.team_id AS team_id, s.project_id AS project_id, s.repository AS repository, s.branch AS branch,
+  s.experiment_environment AS experiment_environment,
+  r.scope_revision AS scope_revision, r.plan_origin AS plan_origin,
+  json_extract(r.language_model, '$.model') AS language_model
+FROM retrieval AS r JOIN scope AS s ON s.id = r.scope_id;

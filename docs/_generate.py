@@ -116,7 +116,7 @@ def _comment(sql: str) -> str:
 
 
 def _column_comments(sql: str) -> dict[str, str]:
-    """Column name -> the comment directly above it."""
+    """Column name -> the comment directly above it, or behind it where a migration added the column."""
     comments: dict[str, str] = {}
     pending: list[str] = []
     for line in sql.splitlines()[1 + len(_comment_lines(sql)) :]:
@@ -127,6 +127,8 @@ def _column_comments(sql: str) -> dict[str, str]:
             if pending and (match := re.match(r"([a-z_0-9]+) [A-Z]", text)):
                 comments[match.group(1)] = " ".join(pending)
             pending = []
+            if match := re.search(r", ([a-z_0-9]+) [A-Z]+ -- (.+)$", text):
+                comments[match.group(1)] = match.group(2)
     return comments
 
 

@@ -29,11 +29,28 @@ from arr_sql.cli._shared import (
 @click.option(
     "--plan", "plan_file", type=click.File("r", encoding="utf-8"), help="Run this plan (JSON) instead of the rules'."
 )
+@click.option(
+    "--planner",
+    type=click.Choice(["rules", "llm"]),
+    default="rules",
+    show_default=True,
+    help="Who plans: the rules, or the language model (docs/language-model.md), checked.",
+)
+@click.option(
+    "--rerank",
+    type=click.Choice(["rule", "llm", "hybrid"]),
+    default="rule",
+    show_default=True,
+    help="Who orders: the rules, the language model, or both together.",
+)
 @click.option("--full", is_flag=True, help="Print whole chunks instead of their best lines.")
 @click.option("--strict", is_flag=True, help="Exit with 3 when the answer is partial or degraded.")
 @project_options
 @json_option
-def search(query: str, k: int | None, plan_file: Any, full: bool, strict: bool, where: Where, as_json: bool) -> None:
+def search(
+    query: str, k: int | None, plan_file: Any, planner: Any, rerank: Any, full: bool, strict: bool, where: Where,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Find evidence for QUERY, with the account of how it was found.
 
     \b
@@ -41,7 +58,7 @@ def search(query: str, k: int | None, plan_file: Any, full: bool, strict: bool, 
       arr search "why did the warmup run diverge" -k 5
     """
     with where.open() as database:
-        result = database.search(query, k=k, plan=_read_plan(plan_file))
+        result = database.search(query, k=k, plan=_read_plan(plan_file), planner=planner, rerank=rerank)
         is_empty = not result.evidence and database.status().get("sources", 0) == 0
     if as_json:
         print_json(result.model_dump(mode="json"))
@@ -100,6 +117,8 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
             "incomplete": "Nothing found, but not everything could be searched (below).",
         }
         echo(sentences.get(result.state, result.state))
+    if result.plan.reason.startswith("language model"):
+        out.print(Text(f"Plan:     {result.plan.reason}, {_plan_words(result.plan)}", style="dim"))
     ran = "  ".join(
         f"{t.tool_name} {t.state}{f' {t.eligible_count}' if t.eligible_count else ''}" for t in result.traces
     )
@@ -119,6 +138,14 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
             style="dim",
         )
     )
+
+
+def _plan_words(plan: Any) -> str:
+    """The plan's rounds as channel names; an asterisk where the query was rewritten."""
+    words = " then ".join(
+        " ".join(call.tool + "*" * (call.query is not None) for call in calls) for calls in plan.tool_rounds
+    )
+    return words + " (*: a rewritten query)" * ("*" in words)
 
 
 def freshness_words(state: str, certificate: Mapping[str, Any]) -> str:
@@ -280,6 +307,14 @@ def _print_record(record: dict[str, Any]) -> None:
     traces = [[t["round_index"] + 1, t["tool_name"], t["state"], t["candidate_count"], t["eligible_count"], t["duration_ms"], t["reason"]]
               for t in record["traces"]]  # fmt: skip
     print_table("Channels", ["round", "channel", "state", "matched", "returned", "ms", "reason"], traces)
+    if record["language_model"] is not None:
+        told = record["language_model"]
+        parts = [
+            f"{name} {told[name]['outcome']} ({told[name]['prompt']})"
+            for name in ("planner", "reranker")
+            if name in told
+        ]
+        echo(f"Language model: {visible(told['model'] or 'none')}; {', '.join(parts)}")
     for name in ("rejections", "degradations"):
         for item in record[name]:
             echo(f"{name[:-1]}: {item['tool_name']} {item['code']} {json.dumps(item.get('detail') or {})}")

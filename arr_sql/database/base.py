@@ -19,6 +19,7 @@ from arr_sql.core.connection import Connection, open_reader, open_writer, store_
 from arr_sql.core.migrations import migrate, require_current
 from arr_sql.core.project import Project
 from arr_sql.core.research_models import ScopeKey
+from arr_sql.database.advice import installed_language_model
 from arr_sql.database.sql_store import add_functions
 from arr_sql.index.embedders.protocol import Embedder
 from arr_sql.index.text_index import TEXT_INDEX_VERSION, index_is_foreign, rebuild_text_index
@@ -30,6 +31,8 @@ from arr_sql.retrieval.vector_retriever import QueryVectors
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from arr_sql.llm.language_model import LanguageModel
+
 DEFAULT_MAX_FILE_BYTES = 16 << 20
 
 
@@ -40,14 +43,19 @@ class DatabaseBase:
         self, path: Path, scope: ScopeKey, *, project_folder: Path | None = None, actor: str | None = None,
         clock: Callable[[], datetime] = utc_now, embedder: Callable[[], Embedder | None] | None = None,
         keep_query: bool = True, max_file_bytes: int = DEFAULT_MAX_FILE_BYTES, limits: Limits = Limits(),
+        language_model: Callable[[], LanguageModel] | None = None,
     ) -> None:  # fmt: skip
-        """``embedder`` gives the embedding model when it is first needed, None when there is none."""
+        """``embedder`` gives the embedding model when it is first needed, None when there is none.
+
+        ``language_model`` gives the model that a search may ask for advice (default: the environment's).
+        """
         self.path, self.scope = path, scope
         self.project_folder = project_folder or path.resolve().parent
         self.actor = actor or current_actor()
         self._clock, self._keep_query, self._max_file_bytes = clock, keep_query, max_file_bytes
         self._limits = limits
         self._embedder_source = embedder or installed_embedder
+        self._language_model_source = language_model or installed_language_model
         self._query_vectors: QueryVectors | None = None
         self._writer: Connection | None = None
         self._readers: dict[str, Connection] = {}

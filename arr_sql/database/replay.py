@@ -17,6 +17,7 @@ from arr_sql.core.connection import Connection, read_transaction, store_errors, 
 from arr_sql.core.redaction import REDACTED
 from arr_sql.core.rooted import FileRead, Root
 from arr_sql.core.statements import load
+from arr_sql.database.advice import is_of_another_blend
 from arr_sql.database.replay_run import Rerun, Setting, rerun
 from arr_sql.database.replay_store import ReplayStore
 from arr_sql.database.retrieval import INDEX_VERSION, RetrievalMethods
@@ -328,7 +329,7 @@ def explain(
     return Facts(
         evidence_erased=erased, evidence_revised=revised, rows_erased=bool(gone),
         rows_revised=bool(verify_audit(reader, scope_id=row.id).damages),
-        index_version=record["index_version"] != INDEX_VERSION,
+        index_version=record["index_version"] != INDEX_VERSION or is_of_another_blend(record),
         analyser_version=record["analyser_version"] != ANALYSER_VERSION,
         model_missing=bool(reasons & fault) or not _has_vectors(store, record),
         policy_changed=_policy_changed(record, again), only_grep=only_grep,

@@ -1,7 +1,8 @@
 """One recorded retrieval, run again over a :class:`ReplayStore`: the same plan, limits, moment and query vectors.
 
 What a record says of the machine (a deadline missed, a fault, no model, no index) is repeated as it was recorded: it is
-not the store's to give again. Everything else is run.
+not the store's to give again. So is what a language model advised: its plan is the record's plan, its scores are the
+record's, and nobody is asked. Everything else is run.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from arr_sql.core.clock import from_text
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.router_models import QueryPlan, ReasonCode
+from arr_sql.database.advice import ADVISERS, is_advice, recorded_order
 from arr_sql.database.replay_store import ReplayStore
 from arr_sql.errors import ChannelError, ModelError
 from arr_sql.index.vector_state import vector_state
 from arr_sql.policy.admission import Policy
 from arr_sql.policy.replay_compare import comparable
-from arr_sql.policy.retrieval_router import Limits, RunOutcome, run
+from arr_sql.policy.retrieval_router import Limits, RunOutcome, keep_order, run
 from arr_sql.retrieval.bm25_retriever import Bm25Retriever
 from arr_sql.retrieval.catalog import Catalog, Channel, ChannelAnswer
 from arr_sql.retrieval.grep_retriever import GrepRetriever, GrepRoot
@@ -81,7 +83,16 @@ def rerun(store: ReplayStore, record: Mapping[str, Any], query: str, setting: Se
     for channel in channels:
         catalog.register(_Again(channel, recorded, answers))
     stale = frozenset(r["tool_name"] for r in record["rejections"] if r["code"] == ReasonCode.STALE_INDEX)
-    outcome = run(query, store.scope, plan, catalog, policy=Policy(), limits=_limits(record["limits"]), stale=stale)
+    outcome = run(
+        query,
+        store.scope,
+        plan,
+        catalog,
+        policy=Policy(),
+        limits=_limits(record["limits"]),
+        stale=stale,
+        reorder=recorded_order(record) or keep_order,
+    )
     account = comparable(_account(outcome, record))
     grep_traces = [trace.model_dump(mode="json") for trace in outcome.traces if trace.tool_name == "grep"]
     return Rerun(account, outcome, answers.ranks(), grep_traces, answers.has_loose_lines())
@@ -122,9 +133,11 @@ def _account(outcome: RunOutcome, record: Mapping[str, Any]) -> dict[str, Any]:
             new |= {"state": old["state"], "reason": old["reason"]}
             said = next(d for d in degradations if (d["tool_name"], d["code"]) == (new["tool_name"], "channel_error"))
             said["code"] = old["reason"]
+    planner, reranker = ([item for item in record["degradations"] if is_advice(item, name)] for name in ADVISERS)
     return {
         "evidence": [item.model_dump(mode="json") for item in outcome.evidence], "traces": traces,
-        "rejections": [item.model_dump(mode="json") for item in outcome.rejections], "degradations": degradations,
+        "rejections": [item.model_dump(mode="json") for item in outcome.rejections],
+        "degradations": [*planner, *degradations, *reranker],
         "partial": outcome.partial, "state": outcome.state,
     }  # fmt: skip
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from arr_sql.core.analysis import ANALYSER_VERSION
 from arr_sql.core.connection import Connection, store_errors, write_transaction
 from arr_sql.core.router_models import MAX_QUERY, Degradation, QueryPlan, ReasonCode, RouterResult
 from arr_sql.core.snapshot import same_snapshot
 from arr_sql.core.statements import load
+from arr_sql.database.advice import Advice, PlannerName, RerankName
 from arr_sql.database.base import DatabaseBase, installed_embedder, shared_embedder
 from arr_sql.database.explanation import explained
 from arr_sql.errors import InputError, QueryEmpty, StoreFull, StoreReadOnly
 from arr_sql.index.text_index import TEXT_INDEX_VERSION, stale_text_indexes
 from arr_sql.ingest.roots import is_other_branch, read_roots
-from arr_sql.memory.retrieval_log import RetrievalRecord, add_retrieval, read_retrievals
+from arr_sql.memory.retrieval_log import PlanOrigin, RetrievalRecord, add_retrieval, read_retrievals
 from arr_sql.memory.scope_store import read_scope
 from arr_sql.policy.admission import Policy, ToolFacts, Verdict, admit
 from arr_sql.policy.plan_rules import parse_plan, rule_plan
@@ -30,6 +31,9 @@ from arr_sql.retrieval.grep_retriever import GrepRetriever, GrepRoot
 from arr_sql.retrieval.memory_retriever import MemoryRetriever
 from arr_sql.retrieval.rule_reranker import RERANKER_VERSION
 from arr_sql.retrieval.vector_retriever import QueryVectors, VectorRetriever, from_embedder
+
+if TYPE_CHECKING:
+    from arr_sql.llm.budget import RetrievalBudget
 
 # Which text index each channel reads: an index behind its content refuses the channel at admission.
 CHANNEL_INDEX = {"bm25": "chunk_text", "research-memory": "memory_text"}
@@ -56,12 +60,20 @@ class RetrievalMethods(DatabaseBase):
         tools = {r.name: ToolFacts(r.name, r.provider, r.read_only, r.name in stale) for r in catalog}
         return parsed, admit(parsed, query, tools, Policy())
 
-    def search(self, query: str, *, k: int | None = None, plan: Any = None, write_record: bool = True) -> RouterResult:
+    def search(
+        self, query: str, *, k: int | None = None, plan: Any = None, planner: PlannerName = "rules",
+        rerank: RerankName = "rule", llm_budget: RetrievalBudget | None = None, write_record: bool = True,
+    ) -> RouterResult:  # fmt: skip
         """Evidence for ``query`` with the account of how it was found; the retrieval is recorded.
 
-        Raises QueryEmpty, PlanInvalid and other InputErrors for the caller's mistakes; a channel's failure is a value.
+        ``planner="llm"`` asks the operator's language model for a plan, ``rerank="llm"`` or ``"hybrid"`` for an order,
+        within ``llm_budget`` (default: one call each). Any fault of it leaves the rules' plan or order and a code in
+        ``degradations``. Raises QueryEmpty, PlanInvalid and other InputErrors for the caller's mistakes; a channel's failure is a value.
         """
         query, limits = _checked_query(query), self._limits
+        if plan is not None and planner != "rules":
+            raise InputError("Give a plan or a planner, not both.")
+        advice = Advice(self._language_model_source, planner, rerank, llm_budget)
         if k is not None:
             if not 1 <= k <= 1000:
                 raise InputError(f"k is {k}; it must be between 1 and 1000.")
@@ -70,22 +82,27 @@ class RetrievalMethods(DatabaseBase):
             limits = Limits(k=k, depth=depth, deadline_seconds=limits.deadline_seconds)
         started, now = time.monotonic(), self._clock()
         catalog, vector = self._catalog(now)
-        parsed = parse_plan(plan, query) if plan is not None else rule_plan(catalog.names())
+        origin: PlanOrigin = "caller"
+        if plan is not None:
+            parsed = parse_plan(plan, query)
+        else:
+            parsed, origin = advice.plan(query, catalog.names())
         policy, roots = Policy(), {root.id: root for root in self._grep_roots()}
         with store_errors(self.path), same_snapshot(list(self._readers.values())), FreshnessChecker(roots) as freshness:
             scope_row = read_scope(self._reader("main"), self.scope)
             outcome = run(
                 query, self.scope, parsed, catalog, policy=policy, limits=limits, stale=self._stale(),
-                certify=freshness.certify, on_timeout=self._interrupt,
+                certify=freshness.certify, on_timeout=self._interrupt, reorder=advice.reorder,
             )  # fmt: skip
+        outcome = replace(outcome, degradations=advice.placed_around(outcome.degradations))
         record = RetrievalRecord(
-            query=query, plan=parsed, plan_origin="rules" if plan is None else "caller", limits=asdict(limits),
+            query=query, plan=parsed, plan_origin=origin, limits=asdict(limits),
             scope_revision=scope_row.revision if scope_row else 0, analyser_version=ANALYSER_VERSION,
             index_version=INDEX_VERSION,
             model_fingerprint=vector.fingerprint, query_vectors=vector.used, policy_hash=policy.hash,
             evidence=outcome.evidence, traces=outcome.traces, rejections=outcome.rejections,
             degradations=outcome.degradations, partial=outcome.partial, state=outcome.state,
-            duration_ms=1000 * (time.monotonic() - started),
+            duration_ms=1000 * (time.monotonic() - started), language_model=advice.record(),
         )  # fmt: skip
         return self._recorded(record, outcome, write_record, now)
 

@@ -26,8 +26,9 @@ from arr_sql.memory.scope_store import ensure_scope
 RECORD_FIELDS = (
     "scope_seq", "retrieval_id", "at", "actor", "query", "query_hash", "plan", "plan_origin", "limits",
     "scope_revision", "analyser_version", "index_version", "model_fingerprint", "query_vectors", "policy_hash",
-    "traces", "rejections", "degradations", "partial", "state", "n_evidence", "duration_ms",
+    "traces", "rejections", "degradations", "partial", "state", "n_evidence", "duration_ms", "language_model",
 )  # fmt: skip
+PlanOrigin = Literal["rules", "caller", "model"]
 EVIDENCE_FIELDS = (
     "rank", "chunk_id", "content_hash", "source_ref", "locator", "channels", "rrf_score", "rerank_score",
     "rerank_reason", "freshness",
@@ -43,7 +44,7 @@ class RetrievalRecord:
 
     query: str
     plan: QueryPlan
-    plan_origin: Literal["rules", "caller", "model"]
+    plan_origin: PlanOrigin
     limits: Mapping[str, Any]
     scope_revision: int
     analyser_version: str
@@ -58,6 +59,8 @@ class RetrievalRecord:
     partial: bool
     state: str
     duration_ms: float
+    language_model: Mapping[str, Any] | None = None
+    """What a model advised: codes, numbers, ids and versions; no text of its own."""
 
 
 def retrieval_id(scope: ScopeKey, scope_seq: int, query_hash: str) -> str:
@@ -66,10 +69,13 @@ def retrieval_id(scope: ScopeKey, scope_seq: int, query_hash: str) -> str:
 
 
 def record_hash(row: Mapping[str, Any], evidence: Sequence[Mapping[str, Any]]) -> str:
-    """The hash by which the audit log vouches for a record and its evidence rows."""
+    """The hash by which the audit log vouches for a record and its evidence rows.
+
+    ``language_model`` counts only where it is: records made before the column existed keep their hash.
+    """
     return sha256_json(
         [
-            {name: row[name] for name in RECORD_FIELDS},
+            {name: row[name] for name in RECORD_FIELDS if name != "language_model" or row[name] is not None},
             [{name: item[name] for name in EVIDENCE_FIELDS} for item in evidence],
         ]
     )
@@ -96,6 +102,7 @@ def add_retrieval(
         "policy_hash": record.policy_hash, "traces": _dump(record.traces), "rejections": _dump(record.rejections),
         "degradations": _dump(record.degradations), "partial": int(record.partial), "state": record.state,
         "n_evidence": len(record.evidence), "duration_ms": round(record.duration_ms, 3),
+        "language_model": canonical_json(dict(record.language_model)) if record.language_model is not None else None,
     }  # fmt: skip
     evidence = [_evidence_row(rank, item) for rank, item in enumerate(record.evidence, 1)]
     row["record_hash"] = record_hash(row, evidence)
@@ -130,6 +137,8 @@ def read_retrievals(
         record = {name: row[name] for name in row.keys() if name != "id"}  # noqa: SIM118  sqlite3.Row has no items()
         for name in ("plan", "limits", "traces", "rejections", "degradations"):
             record[name] = json.loads(row[name])
+        if row["language_model"] is not None:
+            record["language_model"] = json.loads(row["language_model"])
         record["partial"] = bool(row["partial"])
         record["evidence"] = [
             {**dict(item), "channels": json.loads(item["channels"])} for item in read_evidence(connection, row["id"])

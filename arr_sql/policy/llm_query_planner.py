@@ -88,12 +88,17 @@ def _shape_fault(value: Any, version: str) -> ReasonCode | None:
 def _is_call(call: Any) -> bool:
     """A name of 1 to 100 characters, or an object with a name and a query and nothing else."""
     if isinstance(call, dict):
-        return set(call) == {"tool", "query"} and _is_name(call["tool"]) and isinstance(call["query"], str)
+        return set(call) == {"tool", "query"} and _is_name(call["tool"]) and _is_text(call["query"])
     return _is_name(call)
 
 
 def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= 100
+    return _is_text(value) and 0 < len(value) <= 100
+
+
+def _is_text(value: Any) -> bool:
+    """Text that can be kept: half a character (an unpaired surrogate), which JSON can spell, can't."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _call(call: Any) -> ToolCall:

@@ -18,6 +18,10 @@ from arr_sql.core.router_models import (
 from arr_sql.errors import PlanInvalid
 
 RULE_ORDER = ("research-memory", "bm25", "vector", "grep")
+PLAN_FAULTS = frozenset(
+    {ReasonCode.PLAN_EMPTY, ReasonCode.PLAN_INVALID, ReasonCode.TOO_MANY_ROUNDS, ReasonCode.TOO_MANY_CALLS,
+     ReasonCode.DUPLICATE_CALL, ReasonCode.REWRITTEN_QUERY_TOO_LONG, ReasonCode.REWRITTEN_QUERY_BLANK}
+)  # fmt: skip
 
 
 def rule_plan(names: Sequence[str]) -> QueryPlan:

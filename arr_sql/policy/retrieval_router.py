@@ -34,6 +34,12 @@ DEPTH = 100
 """How many hits each channel is asked for; fusion and rerank choose from them."""
 UNVERIFIABLE = FreshnessCertificate(state="unverifiable", reason="not_checked")
 CHANNEL_STATES = frozenset(get_args(ChannelState))
+Reorder = Callable[[str, Sequence[Reranked]], list[Reranked]]
+
+
+def keep_order(query: str, best: Sequence[Reranked]) -> list[Reranked]:
+    """The order that the rules gave."""
+    return list(best)
 
 
 @dataclass(frozen=True)
@@ -110,10 +116,12 @@ def run(
     policy: Policy, limits: Limits, stale: frozenset[str] = frozenset(),
     certify: Callable[[Hit], FreshnessCertificate] = lambda hit: UNVERIFIABLE,
     on_timeout: Callable[[str], None] = lambda name: None,
+    reorder: Reorder = keep_order,
 ) -> RunOutcome:  # fmt: skip
     """Run an already parsed plan. ``stale`` names channels whose index is behind the content.
 
-    ``on_timeout`` is told the name of a channel that missed its deadline, so that its work can be stopped.
+    ``on_timeout`` is told the name of a channel that missed its deadline, so that its work can be stopped. ``reorder``
+    gets the rules' order once and gives the same items back in the order to use.
     """
     tools = {r.name: ToolFacts(r.name, r.provider, r.read_only, r.name in stale) for r in catalog}
     verdicts = admit(plan, query, tools, policy)
@@ -138,7 +146,7 @@ def run(
         if not stopped and len(seen) == before and round_index + 1 < len(plan.tool_rounds):
             stopped = True
             account.degradations.append(Degradation(code=ReasonCode.NO_NEW_EVIDENCE, detail={"round": round_index}))
-    return _outcome(query, account, limits, certify)
+    return _outcome(query, account, limits, certify, reorder)
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
@@ -323,9 +331,9 @@ def _trace(
 
 
 def _outcome(
-    query: str, account: _Account, limits: Limits, certify: Callable[[Hit], FreshnessCertificate]
+    query: str, account: _Account, limits: Limits, certify: Callable[[Hit], FreshnessCertificate], reorder: Reorder
 ) -> RunOutcome:
-    ordered, conflicts = _ordered(query, account.lists)
+    ordered, conflicts = _ordered(query, account.lists, reorder)
     for name, count in sorted(Counter(conflicts).items()):
         account.rejections.append(Rejection(code=ReasonCode.CONFLICTING_ITEM, tool_name=name, count=count))
     evidence = tuple(_evidence(item, certify) for item in ordered[: limits.k])
@@ -336,7 +344,7 @@ def _outcome(
     )
 
 
-def _ordered(query: str, lists: Sequence[RankedList]) -> tuple[list[Reranked], tuple[str, ...]]:
+def _ordered(query: str, lists: Sequence[RankedList], reorder: Reorder) -> tuple[list[Reranked], tuple[str, ...]]:
     """All that was found in its final order, and the channels whose items contradicted others.
 
     Lists that a large k made longer are fused and reranked as far as a small k would have fetched them, and the rest
@@ -344,7 +352,7 @@ def _ordered(query: str, lists: Sequence[RankedList]) -> tuple[list[Reranked], t
     """
     first = [replace(ranked, hits=ranked.hits[:DEPTH]) for ranked in lists]
     near = fuse(first)
-    best = rerank(query, near.items, first)
+    best = reorder(query, rerank(query, near.items, first))
     if all(len(ranked.hits) <= DEPTH for ranked in lists):
         return best, near.conflicts
     everything, known = fuse(lists), {reranked.item.hit.chunk_id for reranked in best}

@@ -5,5 +5,6 @@ SELECT r.id AS id, r.scope_id AS scope_id, r.scope_seq AS scope_seq, r.retrieval
   r.index_version AS index_version, r.model_fingerprint AS model_fingerprint, r.query_vectors AS query_vectors,
   r.policy_hash AS policy_hash, r.traces AS traces, r.rejections AS rejections, r.degradations AS degradations,
   r.partial AS partial, r.state AS state, r.n_evidence AS n_evidence, r.duration_ms AS duration_ms,
+  r.language_model AS language_model,
   r.record_hash AS record_hash
 FROM retrieval AS r ORDER BY r.id;

@@ -5,7 +5,8 @@ SELECT r.id AS id, r.scope_seq AS scope_seq, r.retrieval_id AS retrieval_id, r.a
   r.scope_revision AS scope_revision, r.analyser_version AS analyser_version, r.index_version AS index_version,
   r.model_fingerprint AS model_fingerprint, r.query_vectors AS query_vectors, r.policy_hash AS policy_hash,
   r.traces AS traces, r.rejections AS rejections, r.degradations AS degradations, r.partial AS partial,
-  r.state AS state, r.n_evidence AS n_evidence, r.duration_ms AS duration_ms, r.record_hash AS record_hash,
+  r.state AS state, r.n_evidence AS n_evidence, r.duration_ms AS duration_ms, r.language_model AS language_model,
+  r.record_hash AS record_hash,
   (r.retrieval_id IN (SELECT j.value FROM json_each(:queries) AS j)
    OR r.query IN (SELECT j.value FROM json_each(:queries) AS j)
    OR r.query_hash IN (SELECT j.value FROM json_each(:query_hashes) AS j)) AS is_asked

@@ -69,6 +69,7 @@ class Server:
         self.behave, self._tls = behave, tls
         self.requests: list[Request] = []
         self.connections = 0
+        self.faults: list[BaseException] = []
         self.stopping = threading.Event()
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._socket.settimeout(0.05)
@@ -87,11 +88,13 @@ class Server:
         return f"http://127.0.0.1:{self.port}/v1"
 
     def close(self) -> None:
-        """Stop listening and wait for the connections to end."""
+        """Stop listening, wait for the connections to end, and raise what went wrong in a behaviour."""
         self.stopping.set()
         for thread in self._threads:
             thread.join(PATIENCE)
         self._socket.close()
+        for fault in self.faults:
+            raise fault
 
     def _accept(self) -> None:
         while not self.stopping.is_set():
@@ -106,16 +109,19 @@ class Server:
 
     def _serve(self, connection: socket.socket) -> None:
         connection.settimeout(PATIENCE)
-        with contextlib.suppress(OSError, ValueError):
+        try:
             if self._tls is not None:
                 connection = self._tls.wrap_socket(connection, server_side=True)
             request = _read(connection)
             self.requests.append(request)
             self.behave(Wire(connection, self), request)
-            # Read what is left, so that closing does not reset what the client has not read yet.
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_WR)
-        connection.close()
+            connection.shutdown(socket.SHUT_WR)
+        except (OSError, EOFError):  # the client went away, or did not trust us
+            pass
+        except BaseException as error:  # noqa: BLE001  a fault of the test itself: told when the server is closed
+            self.faults.append(error)
+        finally:
+            connection.close()
 
 
 def _read(connection: socket.socket) -> Request:
@@ -123,7 +129,7 @@ def _read(connection: socket.socket) -> Request:
     while b"\r\n\r\n" not in data:
         piece = connection.recv(65_536)
         if not piece:
-            raise ValueError("the client went away")
+            raise EOFError("the client went away")
         data += piece
     head, _, body = data.partition(b"\r\n\r\n")
     request = Request(head.decode("latin-1"), body)
@@ -131,7 +137,7 @@ def _read(connection: socket.socket) -> Request:
     while len(body) < length:
         piece = connection.recv(65_536)
         if not piece:
-            raise ValueError("the client went away")
+            raise EOFError("the client went away")
         body += piece
     return Request(request.head, body)
 

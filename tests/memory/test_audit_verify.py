@@ -245,7 +245,7 @@ ROWS: dict[str, tuple[str, set[str]]] = {
     "a retrieval that is added": (
         "INSERT INTO retrieval SELECT 99, scope_id, 99, 'r99-00000000', at, actor, query, query_hash, plan, plan_origin, limits, "
         "scope_revision, analyser_version, index_version, model_fingerprint, query_vectors, policy_hash, traces, rejections, degradations, "
-        "partial, state, n_evidence, duration_ms, record_hash FROM retrieval WHERE id = 1", {"row_without_event"}),
+        "partial, state, n_evidence, duration_ms, record_hash, language_model FROM retrieval WHERE id = 1", {"row_without_event"}),
 }  # fmt: skip
 
 
