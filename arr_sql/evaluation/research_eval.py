@@ -166,7 +166,7 @@ def _own_ids(gold: GoldSet, alias: str, found: Found, chunks: set[str]) -> set[s
             own.add(f"{number} {name}")
         elif file is not None:
             text = decode(file.read_bytes())
-            if isinstance(text, Decoded) and content in text.text:
+            if isinstance(text, Decoded) and set(content.split("\n")) <= set(text.text.split("\n")):
                 own.add(f"{number} {name}")
     return own
 

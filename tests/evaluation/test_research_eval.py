@@ -184,6 +184,23 @@ def test_a_leak_is_counted_even_when_the_item_claims_the_right_scope(gold: GoldS
     assert any(item.chunk_id == "memory:m1" for item in store.search("rival", gold.topics[1].query, 10)[0].evidence)
 
 
+def test_lines_that_grep_reads_from_a_file_of_the_scope_are_no_leak(tmp_path: Path) -> None:
+    """A notebook's own JSON is in no chunk; grep answers with its matching lines, which need not be neighbours."""
+    folder = write_folder(tmp_path / "small")
+    cells = [{"cell_type": "markdown", "metadata": {}, "source": [f"step 4100 number {n}"]} for n in range(3)]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    put(folder / "files/main/notes/look.ipynb", json.dumps(notebook, indent=1))
+    topic = {"topic_id": "t9", "scope": "main", "class": "exact_term", "query": 'where is "metadata" kept'}
+    put(folder / "topics.jsonl", (folder / "topics.jsonl").read_text("utf-8") + json.dumps(topic) + "\n")
+    put(folder / "qrels.tsv", (folder / "qrels.tsv").read_text("utf-8") + "t9\tnotes/look.ipynb\t1\n")
+    gold = load_gold(folder)
+    with EvaluationStore(tmp_path / "kept", gold, embedder=FakeEmbedder) as built:
+        built.build()
+        found = built.ask("main", topic["query"], DEPTH)["grep"].answer.hits
+        assert any("\n" in hit.content and hit.metadata.get("as_on_disk") for hit in found)
+        assert evaluate(gold, built).data["modes"]["grep"]["scope_leak_count"] == 0
+
+
 def test_run_files_give_trec_eval_the_same_figures(run: Run, tmp_path: Path) -> None:
     """Read back as trec_eval reads them; ids with spaces are one word."""
     pytrec_eval: Any = pytest.importorskip("pytrec_eval", reason="no wheel of trec_eval for this platform")
