@@ -73,6 +73,10 @@ COMMANDS = {
     "audit": ("arr_sql.cli.audit_commands:audit", "The audit log: list, verify, anchor, export."),
     "model": ("arr_sql.cli.model_commands:model", "Embedding models: list, install, add."),
     "llm": ("arr_sql.cli.llm_commands:llm", "The language model that may advise, off by default: check, prompts."),
+    "bench": (
+        "arr_sql.cli.bench_command:bench",
+        "Measure search on questions made from this scope's own chunks: titles, sentences, renamed identifiers.",
+    ),
     "eval": ("arr_sql.cli.eval_commands:evaluation", "Evaluation on a gold set: run, compare, explain."),
     "ui": (
         "arr_sql.cli.ui_command:ui",

@@ -98,7 +98,7 @@ class EvaluationStore:
                     path.write_bytes(file.read_bytes())
                 if self._gold.documents:
                     store_documents(database, self._gold.documents, folder)
-            if self._gold.files.get(alias):
+            if self._gold.files.get(alias) and not self._gold.documents:
                 database.add(folder, progress)
             known = {memory.memory_id for memory in database.memories()}
             for memory in self._gold.memories:

@@ -13,9 +13,11 @@ from arr_sql.core.canonical import sha256_bytes, sha256_json
 from arr_sql.core.research_models import MemoryKind, MemoryStatus, ScopeKey, Value
 
 TopicClass = Literal[
-    "exact_term", "paraphrase", "cross_concept", "cross_language", "code_error", "no_answer", "lure", "memory", "judged"
-]
-"""What a topic is hard by; ``judged`` is every topic of a collection in the common layout, which has no classes."""
+    "exact_term", "paraphrase", "cross_concept", "cross_language", "code_error", "no_answer", "lure", "memory",
+    "judged", "title", "sentence", "identifier",
+]  # fmt: skip
+"""What a topic is hard by. ``judged`` is every topic of a collection in the common layout, which has no classes; the last
+three are those of ``arr bench``."""
 Language = Literal["en", "zh", "mixed", ""]
 MEMORY_PREFIX = "memory:"
 HIGHEST_GRADE = 3
@@ -115,7 +117,7 @@ class GoldSet:
     """By scope alias, then by path."""
     memories: tuple[GoldMemory, ...] = ()
     documents: tuple[Document, ...] = ()
-    """Instead of files, in the one scope of a judged collection."""
+    """One chunk each, in the set's only scope. Where there are files too, they hold the same texts for grep."""
     description: str = ""
     licence: str = ""
 

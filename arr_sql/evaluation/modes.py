@@ -18,6 +18,7 @@ RERANKED = "reranked"
 """What `arr search` does: four channels, fusion, rule rerank."""
 MODES = (*CHANNELS, *FUSIONS, RERANKED)
 MODE_TEXT = {
+    "plain-grep": "grep as a person would: the whole query, else most of its words, in the order of the files",
     "research-memory": "memories alone",
     "grep": "exact lines alone",
     "bm25": "BM25 alone",

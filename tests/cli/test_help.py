@@ -19,6 +19,7 @@ from arr_sql.index.embedders.model_paths import e5_distribution_path
 from tests.cli.support import RETRIEVAL, arr, process
 from tests.evaluation.gold_maker import single_file
 from tests.serve.running import start, stop
+from tests.evaluation.test_own_questions import make_chunks
 
 NO_EXAMPLE_OF_THEIR_OWN: frozenset[str] = frozenset()
 """Commands whose help needs no example. Keep it empty."""
@@ -115,6 +116,9 @@ def test_every_example_runs(
         argv = [PAYLOAD_HASH if part == "HASH" else part for part in argv]
     if name.startswith("eval"):
         (project / "gold.json").write_text(json.dumps(single_file()), encoding="utf-8")
+    if name == "bench":
+        for chunk in make_chunks():
+            (project / "notes" / f"{chunk.chunk_id}.md").write_text(f"# {chunk.content}", encoding="utf-8")
     for command in BEFORE.get(name, ()):
         assert arr(*shlex.split(command), cwd=project).code == 0
     if name == "audit verify":
@@ -143,6 +147,7 @@ def _page_answers(argv: list[str], project: Path) -> None:
 
 # What the small project must hold for an example.
 BEFORE = {
+    "bench": ["add notes --no-embed"],
     "eval compare": ["eval run gold.json --save before.json", "eval run gold.json --save run.json"],
     "memory resolve": ["memory conflict m-kept --reason r9"],
     "memory renew": ["memory expire m-kept --reason over"],
