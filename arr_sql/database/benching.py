@@ -9,15 +9,13 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from arr_sql.core.canonical import sha256_text
-from arr_sql.core.connection import Connection
-from arr_sql.core.statements import load
 from arr_sql.database import ResearchDatabase
 from arr_sql.database.evaluating import EvaluationStore
 from arr_sql.evaluation.gold_models import GoldSet
 from arr_sql.evaluation.own_questions import plain_grep
 from arr_sql.evaluation.store_protocol import Asked, StoredChunk
 from arr_sql.index.embedders.protocol import Embedder, EmbedderSpec
+from arr_sql.index.vector_index import StoredVectors
 from arr_sql.retrieval.catalog import ChannelAnswer, Hit
 
 PLAIN_GREP = "plain-grep"
@@ -51,16 +49,14 @@ def _known_vectors(database: ResearchDatabase) -> Embedder | None:
     embedder = database._embedder_source()
     if embedder is None:
         return None
-    reader = database._reader("main")
-    row = reader.execute(load("read_embedding_model"), {"fingerprint": embedder.spec.fingerprint()}).fetchone()
-    return embedder if row is None else _Remembering(embedder, reader, int(row["id"]))
+    return _Remembering(embedder, StoredVectors(database._reader("main"), embedder.spec.fingerprint()))
 
 
 class _Remembering:
     """An embedder that looks a passage up in the user's file before it computes it."""
 
-    def __init__(self, embedder: Embedder, reader: Connection, model: int) -> None:
-        self._embedder, self._reader, self._model = embedder, reader, model
+    def __init__(self, embedder: Embedder, stored: StoredVectors) -> None:
+        self._embedder, self._stored = embedder, stored
 
     @property
     def spec(self) -> EmbedderSpec:
@@ -70,12 +66,7 @@ class _Remembering:
         return self._embedder.embed_queries(texts)
 
     def embed_passages(self, texts: Sequence[str]) -> list[bytes | None]:
-        known = {text: self._stored(text) for text in texts}
+        known = {text: self._stored.of(text) for text in texts}
         fresh = [text for text, vector in known.items() if vector is None]
         known.update(zip(fresh, self._embedder.embed_passages(fresh), strict=True))
         return [known[text] for text in texts]
-
-    def _stored(self, text: str) -> bytes | None:
-        values = {"model": self._model, "embed_hash": sha256_text(text)}
-        row = self._reader.execute(load("read_vector_value"), values).fetchone()
-        return row["vector"] if row else None

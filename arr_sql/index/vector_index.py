@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from arr_sql.core.canonical import sha256_text
 from arr_sql.core.clock import to_text
 from arr_sql.core.connection import Connection, write_transaction
 from arr_sql.core.research_models import ScopeKey
@@ -80,6 +81,24 @@ def fill_vectors(
     return summary
 
 
+class StoredVectors:
+    """The passage vectors that a file holds of one model, by text. Only reads."""
+
+    def __init__(self, connection: Connection, fingerprint: str) -> None:
+        self._connection = connection
+        row = connection.execute(load("read_embedding_model"), {"fingerprint": fingerprint}).fetchone()
+        self._model = row["id"] if row else None
+
+    def of(self, text: str) -> bytes | None:
+        """The vector of a text that was embedded before, in whatever scope; None when there is none."""
+        return _known_vector(self._connection, self._model, sha256_text(text))
+
+
+def _known_vector(connection: Connection, model: int | None, embed_hash: str) -> bytes | None:
+    row = connection.execute(load("read_vector_value"), {"model": model, "embed_hash": embed_hash}).fetchone()
+    return bytes(row["vector"]) if row else None
+
+
 def _model_row(connection: Connection, database: Path, embedder: Embedder, actor: str, now: datetime) -> int:
     """The id of the model's row, made on first use. Compares the canaries, which notice a model changed behind its name."""
     fingerprint, canaries = embedder.spec.fingerprint(), canary_vectors(embedder)
@@ -115,11 +134,9 @@ def _vectors(connection: Connection, model: int, rows: list[Any], embedder: Embe
     """A vector for each chunk row that has text to embed, and how many of them were reused."""
     known: dict[str, bytes] = {}
     for row in rows:
-        found = connection.execute(
-            load("read_vector_value"), {"model": model, "embed_hash": row["embed_hash"]}
-        ).fetchone()
+        found = _known_vector(connection, model, row["embed_hash"])
         if found is not None:
-            known[row["embed_hash"]] = found["vector"]
+            known[row["embed_hash"]] = found
     reused = sum(row["embed_hash"] in known for row in rows)
     fresh = {
         row["embed_hash"]: embed_text(row["heading"], row["content"]) for row in rows if row["embed_hash"] not in known
