@@ -142,7 +142,7 @@ REASON_TEXT: dict[ReasonCode, str] = {
     ReasonCode.LLM_WRONG_IDS: "The model did not score each candidate exactly once.",
     ReasonCode.LLM_BAD_SCORE: "A score of the model is not a finite number from 0 to 1.",
     ReasonCode.NO_NEW_EVIDENCE: "A round added nothing new, so the remaining rounds were not run.",
-    ReasonCode.RECORD_NOT_WRITTEN: "The file or medium is read-only or full, so no retrieval record was written.",
+    ReasonCode.RECORD_NOT_WRITTEN: "The file or medium is read-only, full or kept locked by another process: no record was written.",
 }
 
 

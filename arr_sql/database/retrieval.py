@@ -16,7 +16,7 @@ from arr_sql.core.statements import load
 from arr_sql.database.advice import Advice, PlannerName, RerankName
 from arr_sql.database.base import DatabaseBase, installed_embedder, shared_embedder
 from arr_sql.database.explanation import explained
-from arr_sql.errors import InputError, QueryEmpty, StoreFull, StoreReadOnly
+from arr_sql.errors import InputError, QueryEmpty, StoreBusy, StoreFull, StoreReadOnly
 from arr_sql.index.text_index import TEXT_INDEX_VERSION, stale_text_indexes
 from arr_sql.ingest.roots import is_other_branch, read_roots
 from arr_sql.memory.retrieval_log import PlanOrigin, RetrievalRecord, add_retrieval, read_retrievals
@@ -117,7 +117,7 @@ class RetrievalMethods(DatabaseBase):
                     retrieval_id = add_retrieval(
                         writer, self.scope, record, actor=self.actor, now=now, keep_query=self._keep_query
                     )
-            except (StoreReadOnly, StoreFull):  # the answer is there all the same
+            except (StoreReadOnly, StoreFull, StoreBusy):  # the answer is there all the same
                 degradations = (*degradations, Degradation(code=ReasonCode.RECORD_NOT_WRITTEN))
         return RouterResult(
             retrieval_id=retrieval_id, evidence=outcome.evidence, traces=outcome.traces, rejections=outcome.rejections,

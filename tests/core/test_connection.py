@@ -29,7 +29,7 @@ from arr_sql.core.connection import (
 )
 from arr_sql.core.filesystem import filesystem_kind, is_network_folder
 from arr_sql.core.migrations import migrate
-from arr_sql.core.process_lock import process_lock
+from arr_sql.core.process_lock import pause_before_asking_again, process_lock
 from arr_sql.core.snapshot import same_snapshot
 from arr_sql.errors import (
     ArrError,
@@ -489,3 +489,22 @@ os._exit(0)
     reader = open_reader(path)
     assert reader.execute("SELECT min(x), count(*) FROM t").fetchone()[:] == (1, 20000)
     reader.close()
+
+
+@given(st.floats(0, 60), st.floats(0, 60))
+def test_who_has_waited_longer_asks_no_less_often(one: float, other: float) -> None:
+    """The pause before a lock is asked for again shrinks with the time waited, within bounds that cost no processor."""
+    shorter, longer = sorted((one, other))
+    assert 0.0005 <= pause_before_asking_again(longer) <= pause_before_asking_again(shorter) <= 0.004
+
+
+def test_the_busy_timeout_is_as_it_was(path: Path) -> None:
+    """Waiting for a turn leaves the connection's own timeout alone, whether the turn came or not."""
+    holder, other = open_writer(path, create=True), open_writer(path, timeout=0.2)
+    with pytest.raises(StoreBusy), write_transaction(holder, path), write_transaction(other, path):
+        raise AssertionError("two writers at once")
+    with write_transaction(other, path):
+        assert other.execute("PRAGMA busy_timeout").fetchone()[0] == 200
+    assert other.execute("PRAGMA busy_timeout").fetchone()[0] == 200
+    holder.close()
+    other.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -60,9 +61,12 @@ class Process:
 
     def stop(self) -> None:
         """Let it finish its step and end; it must end well and have nothing to complain of."""
-        self._say()
+        with contextlib.suppress(OSError):  # it has ended already: its own words say why
+            self._say()
         _, errors = self.process.communicate(timeout=120)
-        assert (self.name, self.process.returncode, errors) == (self.name, 0, "")
+        assert (self.process.returncode, errors) == (0, ""), (
+            f"{self.name} ended with {self.process.returncode}: {errors}"
+        )
 
     def kill(self) -> None:
         """SIGKILL, or TerminateProcess. It must have been alive: an error of its own would hide in a kill."""

@@ -167,6 +167,25 @@ def test_past_the_timeout_one_clear_message_and_its_own_exit_code(tmp_path: Path
         assert database.scopes() == []
 
 
+def test_an_answer_does_not_wait_for_ever_for_its_record(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """Readers need no lock: while a writer keeps it past the timeout a search answers, and says that it is not recorded."""
+    (tmp_path / "a.md").write_text("# Shared\n\nThe shared router has a budget.\n", "utf-8")
+    database = make_database(folder=tmp_path)
+    database.add(tmp_path / "a.md")
+    database._write().execute("PRAGMA busy_timeout=100")
+    holder = open_writer(database.path)
+    holder.execute("BEGIN IMMEDIATE")
+    found = database.search("shared router", plan=PLAN)
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert [item.source_ref for item in found.evidence] == ["a.md"]
+    assert (found.retrieval_id, [str(item.code) for item in found.degradations]) == (
+        "unrecorded",
+        ["record_not_written"],
+    )
+    assert database.search("shared router", plan=PLAN).degradations == ()
+
+
 def test_a_short_wait_is_not_an_error(tmp_path: Path) -> None:
     """A lock that is held for less than the timeout only delays the other writer."""
     command = [sys.executable, "-m", "arr_sql"]
