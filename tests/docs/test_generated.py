@@ -30,12 +30,12 @@ def page(name: str) -> str:
 
 def test_generated_parts_are_up_to_date() -> None:
     """``cog --check`` finds nothing to change in the README, the Chinese one and docs/."""
-    pages = [str(path) for path in (*sorted(ROOT.glob("README*.md")), *sorted((ROOT / "docs").glob("*.md")))]
+    pages = [str(path) for path in (*sorted(ROOT.glob("README*.md")), *sorted((ROOT / "docs").rglob("*.md")))]
     done = subprocess.run(
         [sys.executable, "-m", "cogapp", "--check", *pages],
         capture_output=True, text=True, encoding="utf-8", cwd=ROOT,
     )  # fmt: skip
-    fix = "Bring them up to date: cog -r README*.md docs/*.md"
+    fix = "Bring them up to date: cog -r README*.md docs/*.md docs/zh/*.md"
     assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{fix}"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.docs.blocks import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "README.zh-CN.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "README.zh-CN.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Words of a workplace, not of the project. "session" alone is also onnxruntime's and pytest's own word in code.
 BANNED = {
     "text": re.compile(r"(?<![\w.])/work\b|\bshared/|\bsandbox|\bsessions?\b", re.IGNORECASE),
@@ -54,8 +54,16 @@ def test_relative_links_resolve(path: Path) -> None:
 def test_every_page_is_reachable() -> None:
     """docs/README.md links every page of docs/."""
     index = (ROOT / "docs" / "README.md").read_text("utf-8")
-    for path in (ROOT / "docs").glob("*.md"):
-        assert path.name == "README.md" or f"({path.name})" in index, f"docs/README.md does not link {path.name}"
+    for path in (ROOT / "docs").rglob("*.md"):
+        name = path.relative_to(ROOT / "docs").as_posix()
+        assert name == "README.md" or f"({name})" in index, f"docs/README.md does not link {name}"
+
+
+def test_every_page_is_in_the_site() -> None:
+    """mkdocs.yml, whose strict build .ci/run makes, names every page of docs/ once."""
+    nav = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    named = re.findall(r"^ +- ([\w/.-]+\.md)$", nav, re.MULTILINE)
+    assert sorted(named) == sorted(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
