@@ -1,7 +1,7 @@
 -- Generated from migrations/ by `arr db schema --generate`; a test compares it. Do not edit.
 -- Index structures (FTS5) are derived from content and are not part of it: see arr_sql/sql/build_*.sql.
 PRAGMA application_id = 1095914033;
-PRAGMA user_version = 9;
+PRAGMA user_version = 10;
 
 CREATE TABLE migration_record (
   -- One row per applied migration, with the hash of its text: an edited old migration is found by comparing.
@@ -726,3 +726,5 @@ SELECT
   r.scope_revision AS scope_revision, r.plan_origin AS plan_origin,
   json_extract(r.language_model, '$.model') AS language_model
 FROM retrieval AS r JOIN scope AS s ON s.id = r.scope_id;
+
+CREATE INDEX chunk_size ON chunk (id, n_terms, n_heading_terms) WHERE retired_revision IS NULL;

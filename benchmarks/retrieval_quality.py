@@ -19,7 +19,8 @@ from arr_sql.database import ResearchDatabase
 from arr_sql.database.evaluating import store_documents
 from arr_sql.evaluation.gold_models import Document
 from arr_sql.evaluation.metrics import ndcg_at
-from arr_sql.retrieval.bm25_retriever import Bm25Parameters, Bm25Retriever
+from arr_sql.retrieval.bm25_retriever import Bm25Retriever
+from arr_sql.retrieval.bm25_scoring import Bm25Parameters
 from arr_sql.retrieval.hybrid_retriever import RankedList, fuse
 from arr_sql.retrieval.rule_reranker import rerank
 from arr_sql.retrieval.vector_retriever import VectorRetriever

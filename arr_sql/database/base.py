@@ -26,6 +26,7 @@ from arr_sql.index.text_index import TEXT_INDEX_VERSION, index_is_foreign, rebui
 from arr_sql.memory.audit_log import append_event, current_actor
 from arr_sql.policy.retrieval_router import Limits
 from arr_sql.retrieval.catalog import Channel
+from arr_sql.retrieval.hot_postings import HotPostings
 from arr_sql.retrieval.vector_retriever import QueryVectors
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class DatabaseBase:
         self._embedder_source = embedder or installed_embedder
         self._language_model_source = language_model or installed_language_model
         self._query_vectors: QueryVectors | None = None
+        self._hot_postings = HotPostings()
         self._writer: Connection | None = None
         self._readers: dict[str, Connection] = {}
         self._reader_of: dict[str, str] = {}

@@ -22,9 +22,9 @@ from arr_sql.index.text_index import (
     Table,
     Terms,
     create_text_index,
+    indexed,
     note_current,
     put_in_terms,
-    scoped,
     take_out_terms,
     terms_of,
 )
@@ -45,7 +45,7 @@ class ReplayStore:
         """Copy what the revisions ``first`` to ``last`` can see."""
         self.scope, self._id = scope, scope_id
         self.revision = NEVER
-        self._terms: dict[tuple[Table, int], tuple[str, str]] = {}
+        self._terms: dict[tuple[Table, int], tuple[str, ...]] = {}
         self._spans: dict[str, dict[int, tuple[int, int | None]]] = {}
         self._shown: dict[str, set[int]] = {}
         self._sources: dict[int, tuple[int, int]] = {}
@@ -140,7 +140,7 @@ class ReplayStore:
             heading = row["heading"] if table == "chunk" else row["title"]
             terms = terms_of(heading, row["content"]) if is_indexed else Terms((), (), 0, 0)
             if is_indexed:
-                self._terms[(table, row["id"])] = (scoped(self._id, terms.heading), scoped(self._id, terms.body))
+                self._terms[(table, row["id"])] = indexed(table, self._id, terms)
             name = row["chunk_id"] if table == "chunk" else f"memory:{row['memory_id']}"
             self._names[(table, row["id"])] = {"chunk_id": name, "content_hash": row["content_hash"]}
             yield values | terms.bindings()
@@ -179,4 +179,4 @@ class ReplayStore:
         change = put_in_terms if is_shown else take_out_terms
         for key in keys:
             if (table, key) in self._terms:
-                change(self._writer, table, key, *self._terms[(table, key)])
+                change(self._writer, table, key, self._terms[(table, key)])

@@ -24,7 +24,8 @@ from arr_sql.memory.scope_store import read_scope
 from arr_sql.policy.admission import Policy, ToolFacts, Verdict, admit
 from arr_sql.policy.plan_rules import parse_plan, rule_plan
 from arr_sql.policy.retrieval_router import Limits, RunOutcome, run
-from arr_sql.retrieval.bm25_retriever import Bm25Parameters, Bm25Retriever
+from arr_sql.retrieval.bm25_retriever import Bm25Retriever
+from arr_sql.retrieval.bm25_scoring import Bm25Parameters
 from arr_sql.retrieval.catalog import Catalog, Channel
 from arr_sql.retrieval.freshness import FreshnessChecker
 from arr_sql.retrieval.grep_retriever import GrepRetriever, GrepRoot
@@ -136,7 +137,7 @@ class RetrievalMethods(DatabaseBase):
         catalog = Catalog()
         vector = VectorRetriever(self._reader("vector"), self._vectors, self._has_model)
         catalog.register(MemoryRetriever(self._reader("research-memory"), lambda: now or self._clock()))
-        catalog.register(Bm25Retriever(self._reader("bm25")))
+        catalog.register(Bm25Retriever(self._reader("bm25"), hot=self._hot_postings))
         catalog.register(vector)
         catalog.register(GrepRetriever(self._reader("grep"), self._grep_roots))
         for number, make in enumerate(self._extra_channels):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from arr_sql.core.connection import Connection
 from arr_sql.core.statements import load
-from arr_sql.index.text_index import Table, Terms, read_hidden_rows, read_live_rows, scoped, terms_of
+from arr_sql.index.text_index import Table, Terms, indexed, read_hidden_rows, read_live_rows, terms_of
 
 REPAIR = "run `arr db rebuild`"
 LOOKUP_BATCH = 2_000
@@ -34,7 +34,7 @@ def _weight(column: str | None, occurrences: int, places: int, squares: int) -> 
 def index_problems(connection: Connection, table: Table) -> list[str]:
     """What differs between the content and its index, each problem with its row and the repair."""
     statements = {
-        "chunk": (load("read_chunk_occurrences"), load("read_chunk_lookups"), load("read_chunk_sizes"),
+        "chunk": (load("read_chunk_occurrences"), load("read_chunk_lookups"), None,
                   load("read_chunk_totals"), load("read_chunk_config")),
         "memory": (load("read_memory_occurrences"), load("read_memory_lookups"), load("read_memory_sizes"),
                    load("read_memory_totals"), load("read_memory_config")),
@@ -43,14 +43,16 @@ def index_problems(connection: Connection, table: Table) -> list[str]:
     problems: list[str] = []
     expected: Counter[int] = Counter()
     by_term: dict[str, list[int]] = {}
-    lengths: dict[int, tuple[int, int]] = {}
+    lengths: dict[int, tuple[int, ...]] = {}
+    names = ("heading", "body") if table == "memory" else (None,)
     for row in read_live_rows(connection, table):
         terms = terms_of(row["heading"], row["content"])
-        columns = [scoped(row["scope_id"], part).split() for part in (terms.heading, terms.body)]
-        lengths[row["id"]] = (len(columns[0]), len(columns[1]))
+        columns = [text.split() for text in indexed(table, row["scope_id"], terms)]
+        lengths[row["id"]] = tuple(len(words) for words in columns)
         expected[row["id"]] = 0
-        for name, words in zip(("heading", "body"), columns, strict=True):
+        for name, words in zip(names, columns, strict=True):
             for place, word in enumerate(words):
+                place = place if table == "memory" else 0  # the chunk index keeps none
                 expected[row["id"]] += hash_term(word) * _weight(name, 1, place, place * place)
                 total = by_term.setdefault(word, [0, 0])
                 total[0] += 1
@@ -64,8 +66,9 @@ def index_problems(connection: Connection, table: Table) -> list[str]:
             row["col"], row["occurrences"], row["places"], row["squares"]
         )
     differing = {key for key in expected.keys() | held.keys() if expected[key] != held[key]}
-    noted = {row["id"]: tuple(varints(row["sizes"])) for row in connection.execute(sizes)}
-    differing |= {key for key in lengths.keys() | noted.keys() if lengths.get(key) != noted.get(key)}
+    if sizes is not None:  # the chunk index keeps none
+        noted = {row["id"]: tuple(varints(row["sizes"])) for row in connection.execute(sizes)}
+        differing |= {key for key in lengths.keys() | noted.keys() if lengths.get(key) != noted.get(key)}
     problems += [f"{table} {key}: the index and the content differ; {REPAIR}" for key in sorted(differing)]
     if not differing:  # else these only say it again
         problems += _lookup_problems(connection, table, lookups, by_term)
@@ -95,11 +98,11 @@ def _lookup_problems(connection: Connection, table: Table, statement: str, by_te
 
 
 def _own_problems(
-    connection: Connection, table: Table, totals: str, config: str, lengths: Iterable[tuple[int, int]]
+    connection: Connection, table: Table, totals: str, config: str, lengths: Iterable[tuple[int, ...]]
 ) -> list[str]:
     """FTS5's own totals and settings."""
     sizes = list(lengths)
-    expected = [len(sizes), sum(heading for heading, _ in sizes), sum(body for _, body in sizes)]
+    expected = [len(sizes), *(sum(column) for column in zip(*sizes, strict=True))]
     row = connection.execute(totals).fetchone()
     found = varints(row["totals"]) if row is not None else []
     # An empty index keeps its totals as zeros or not at all.

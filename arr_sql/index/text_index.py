@@ -1,13 +1,16 @@
 """The FTS5 index: created, filled, emptied row by row, rebuilt. Derived from content, so it can always be made again.
 
 One contentless table for all scopes. Every term carries its scope (``s3xrouter``), so document frequencies, lengths and
-cost belong to one scope alone (contract 2.3, 2.4). Rows leave through FTS5's 'delete' command, which needs the very
-terms that were put in: they are analysed again and compared by hash first, and :class:`IndexDrift` asks for a rebuild
-when the analyser (or the Unicode tables of another Python) gives others.
+cost belong to one scope alone (contract 2.3, 2.4). A chunk is indexed as the set of its terms, each with how often body
+and heading hold it when that is not once and never (``s3xrouter^4,1``): BM25 needs no more, places would take three
+times the room, and chunks with the same frequency lie together. Rows leave through FTS5's 'delete' command, which needs
+the very terms that were put in: they are analysed again and compared by hash first, and :class:`IndexDrift` asks for a
+rebuild when the analyser (or the Unicode tables of another Python) gives others.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,13 +21,19 @@ from arr_sql.core.connection import SQLITE_VERSION, Connection, sqlite3
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.statements import load
 
-TEXT_INDEX_VERSION = "1"
+TEXT_INDEX_VERSION = "2"
 """Changes when the layout of the FTS5 tables changes."""
 
 SECURE_DELETE = (3, 42, 0)
 """The first SQLite whose FTS5 takes deleted terms off its pages."""
 
 Table = Literal["chunk", "memory"]
+
+FREQUENCY_SIGN = "^"
+"""Stands between a term and its frequencies in the chunk index; no term holds it (tests/core/test_analysis.py)."""
+
+TABLES = ("chunk_fts", "chunk_term", "chunk_term_row", "memory_fts", "memory_term")
+"""The derived tables."""
 
 
 class IndexDrift(Exception):
@@ -61,14 +70,37 @@ def scoped(scope_id: int, terms: tuple[str, ...]) -> str:
     return " ".join(f"s{scope_id}x{term}" for term in terms)
 
 
+def indexed(table: Table, scope_id: int, terms: Terms) -> tuple[str, ...]:
+    """What goes into the index for one row, a text a column."""
+    if table == "memory":
+        return scoped(scope_id, terms.heading), scoped(scope_id, terms.body)
+    body, heading = Counter(terms.body), Counter(terms.heading)
+    words = [
+        term if (body[term], heading[term]) == (1, 0) else f"{term}{FREQUENCY_SIGN}{body[term]},{heading[term]}"
+        for term in sorted(body.keys() | heading.keys())
+    ]
+    return (scoped(scope_id, tuple(words)),)
+
+
+def frequencies(word: str) -> tuple[str, int, int]:
+    """A word of the chunk index (without its scope) as (term, times in the body, times in the heading)."""
+    term, sign, counts = word.partition(FREQUENCY_SIGN)
+    if not sign:
+        return term, 1, 0
+    body, _, heading = counts.partition(",")
+    return term, int(body), int(heading)
+
+
 def has_text_index(connection: Connection) -> bool:
-    """Are all four derived tables there?"""
-    return len(connection.execute(load("read_text_tables")).fetchall()) == 4
+    """Are all derived tables there?"""
+    return len(connection.execute(load("read_text_tables")).fetchall()) == len(TABLES)
 
 
 def create_text_index(connection: Connection) -> None:
     """Make the empty index tables. Call inside a write transaction."""
-    for name in ("build_chunk_text_index", "build_chunk_terms", "build_memory_text_index", "build_memory_terms"):
+    for name in (
+        "build_chunk_text_index", "build_chunk_terms", "build_chunk_words", "build_memory_text_index", "build_memory_terms",
+    ):  # fmt: skip
         connection.execute(load(name))
     for name in ("build_chunk_secure_delete", "build_memory_secure_delete"):
         try:
@@ -79,13 +111,13 @@ def create_text_index(connection: Connection) -> None:
 
 def add_terms(connection: Connection, table: Table, row_id: int, scope_id: int, terms: Terms) -> None:
     """Index one row."""
-    put_in_terms(connection, table, row_id, scoped(scope_id, terms.heading), scoped(scope_id, terms.body))
+    put_in_terms(connection, table, row_id, indexed(table, scope_id, terms))
 
 
-def put_in_terms(connection: Connection, table: Table, row_id: int, heading: str, body: str) -> None:
-    """Index one row whose terms are given as :func:`scoped` joins them."""
+def put_in_terms(connection: Connection, table: Table, row_id: int, columns: tuple[str, ...]) -> None:
+    """Index one row, given what :func:`indexed` makes of it."""
     statement = load("add_chunk_terms") if table == "chunk" else load("add_memory_terms")
-    connection.execute(statement, {"id": row_id, "heading": heading, "body": body})
+    connection.execute(statement, _bindings(row_id, columns))
 
 
 def remove_terms(
@@ -95,13 +127,18 @@ def remove_terms(
     terms = terms_of(heading, body)
     if terms.hash != terms_hash:
         raise IndexDrift(f"{table} {row_id}")
-    take_out_terms(connection, table, row_id, scoped(scope_id, terms.heading), scoped(scope_id, terms.body))
+    take_out_terms(connection, table, row_id, indexed(table, scope_id, terms))
 
 
-def take_out_terms(connection: Connection, table: Table, row_id: int, heading: str, body: str) -> None:
-    """Take one row out of the index, given the very terms (as :func:`scoped` joins them) that were put in."""
+def take_out_terms(connection: Connection, table: Table, row_id: int, columns: tuple[str, ...]) -> None:
+    """Take one row out of the index, given the very columns that were put in."""
     statement = load("remove_chunk_terms") if table == "chunk" else load("remove_memory_terms")
-    connection.execute(statement, {"id": row_id, "heading": heading, "body": body})
+    connection.execute(statement, _bindings(row_id, columns))
+
+
+def _bindings(row_id: int, columns: tuple[str, ...]) -> dict[str, int | str]:
+    names = ("words",) if len(columns) == 1 else ("heading", "body")
+    return {"id": row_id, **dict(zip(names, columns, strict=True))}
 
 
 def note_current(connection: Connection, scope_id: int, content_revision: int) -> None:
@@ -115,13 +152,24 @@ def note_current(connection: Connection, scope_id: int, content_revision: int) -
 
 def stale_text_indexes(connection: Connection, scope: ScopeKey) -> frozenset[str]:
     """Which of ``chunk_text`` and ``memory_text`` are behind this scope's content, or were made by other versions."""
-    rows = connection.execute(load("read_scope_indexes"), scope.bindings())
     return frozenset(
         row["name"]
-        for row in rows
+        for row in _scope_indexes(connection, scope)
         if row["content_revision"] < row["scope_content_revision"]
         or (row["version"], row["analyser_version"]) != (TEXT_INDEX_VERSION, ANALYSER_VERSION)
     )
+
+
+def _scope_indexes(connection: Connection, scope: ScopeKey) -> list[Any]:
+    return connection.execute(load("read_scope_indexes"), scope.bindings()).fetchall()
+
+
+def text_index_state(connection: Connection, scope: ScopeKey) -> tuple[Any, ...] | None:
+    """What the chunk index of this scope covers and what made it; None when it covers nothing. Other state, other postings."""
+    for row in _scope_indexes(connection, scope):
+        if row["name"] == "chunk_text":
+            return tuple(row)
+    return None
 
 
 def _versions() -> dict[str, str]:
@@ -160,7 +208,9 @@ def rebuild_text_index(connection: Connection, progress: Callable[[int], None] =
 
     ``progress`` is called with the number of rows done so far.
     """
-    for name in ("drop_chunk_terms", "drop_chunk_text_index", "drop_memory_terms", "drop_memory_text_index"):
+    for name in (
+        "drop_chunk_words", "drop_chunk_terms", "drop_chunk_text_index", "drop_memory_terms", "drop_memory_text_index",
+    ):  # fmt: skip
         connection.execute(load(name))
     create_text_index(connection)
     done = 0

@@ -28,7 +28,7 @@ from arr_sql.errors import PathRefused
 from arr_sql.retrieval.catalog import ChannelAnswer, Hit
 from arr_sql.retrieval.line_search import LineHit, search_lines
 from arr_sql.retrieval.needles import needles
-from arr_sql.retrieval.rows import chunk_hit
+from arr_sql.retrieval.rows import chunk_hit, chunks_by_row
 
 WINDOW_LINES = 20
 """Lines of a file that is not ingested, or has changed since, are answered together when they are this close."""
@@ -148,11 +148,7 @@ class GrepRetriever:
                 if row["end_line"] >= hit.line_no:
                     held[place] = row
                     break
-        wanted = json.dumps(sorted({row["chunk"] for row in held.values()}))
-        chunks = {
-            row["chunk"]: row
-            for row in self._reader.execute(load("search_chunks_by_row"), {**scope.bindings(), "chunks": wanted})
-        }
+        chunks = chunks_by_row(self._reader, scope, (row["chunk"] for row in held.values()))
         return {
             place: {**dict(row), **dict(chunks[row["chunk"]])} for place, row in held.items() if row["chunk"] in chunks
         }

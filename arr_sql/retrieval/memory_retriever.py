@@ -14,7 +14,7 @@ from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.router_models import ReasonCode
 from arr_sql.core.statements import load
 from arr_sql.index.text_index import has_text_index
-from arr_sql.retrieval.bm25_retriever import Bm25Parameters
+from arr_sql.retrieval.bm25_scoring import Bm25Parameters
 from arr_sql.retrieval.catalog import ChannelAnswer, Hit
 from arr_sql.retrieval.rows import ranked
 

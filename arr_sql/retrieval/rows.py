@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from arr_sql.core.canonical import significant
+from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import ScopeKey
+from arr_sql.core.statements import load
 from arr_sql.retrieval.catalog import FileRef, Hit
 
 
@@ -23,6 +26,12 @@ def chunk_hit(row: Any, scope: ScopeKey, rank: int, score: float, extra: Mapping
         created_at=row["created_at"], file=FileRef(row["root_id"], row["path_in_root"], row["file_hash"]),
         metadata={**metadata, **(extra or {})},
     )  # fmt: skip
+
+
+def chunks_by_row(reader: Connection, scope: ScopeKey, chunks: Iterable[int]) -> dict[int, Any]:
+    """The live chunks of this scope with these row ids, whole, by row id."""
+    wanted = {**scope.bindings(), "chunks": json.dumps(sorted(set(chunks)))}
+    return {row["chunk"]: row for row in reader.execute(load("search_chunks_by_row"), wanted)}
 
 
 def ranked(scored: list[tuple[float, str, Any]]) -> list[tuple[float, str, Any]]:

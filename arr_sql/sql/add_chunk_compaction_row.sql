@@ -1,2 +1,2 @@
 -- An empty row before all others: 'optimize' does nothing to an index that is one segment already, so make it two.
-INSERT INTO chunk_fts (rowid, heading, body) VALUES (0, '', '0');
+INSERT INTO chunk_fts (rowid, words) VALUES (0, '0');

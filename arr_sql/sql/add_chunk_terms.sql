@@ -1,2 +1,2 @@
--- Put one chunk's terms into the index.
-INSERT INTO chunk_fts (rowid, heading, body) VALUES (:id, :heading, :body);
+-- Put one chunk's words into the index.
+INSERT INTO chunk_fts (rowid, words) VALUES (:id, :words);

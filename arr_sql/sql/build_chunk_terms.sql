@@ -1,2 +1,2 @@
--- One row per occurrence of a term: what BM25 counts from.
+-- One row per chunk and word (a term with its frequencies): what BM25 counts from.
 CREATE VIRTUAL TABLE chunk_term USING fts5vocab('chunk_fts', 'instance');

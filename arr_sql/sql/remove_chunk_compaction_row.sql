@@ -1,2 +1,2 @@
 -- Take the empty row out again.
-INSERT INTO chunk_fts (chunk_fts, rowid, heading, body) VALUES ('delete', 0, '', '0');
+INSERT INTO chunk_fts (chunk_fts, rowid, words) VALUES ('delete', 0, '0');

@@ -1,2 +1,2 @@
--- Take one chunk's terms out of the index; heading and body must be what was put in.
-INSERT INTO chunk_fts (chunk_fts, rowid, heading, body) VALUES ('delete', :id, :heading, :body);
+-- Take one chunk's words out of the index; they must be what was put in.
+INSERT INTO chunk_fts (chunk_fts, rowid, words) VALUES ('delete', :id, :words);

@@ -220,3 +220,9 @@ def test_identifiers() -> None:
         "flush_write", "lib/io.py", "getUser", "NCCL_ERR_4012", "v2.5", "20.04", "C++", ".NET", "\\alpha", "QX-774120",
         "PyTorch",
     ]  # fmt: skip
+
+
+@given(st.text(alphabet=st.sampled_from("ab1^_.-/:#+^ 数é"), max_size=30) | st.text(max_size=60))
+def test_no_term_holds_the_sign_before_frequencies(text: str) -> None:
+    """The chunk index writes ``term^body,heading``: a term with that sign would be taken for another one."""
+    assert not any("^" in term for term in (*analyse(text).terms, *query_terms(text)))

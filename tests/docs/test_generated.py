@@ -111,7 +111,7 @@ def test_every_channel_state_is_explained(name: str) -> None:
 
 def test_the_rerank_weights_are_those_of_the_code() -> None:
     """concepts.md states the weights that the reranker uses."""
-    from arr_sql.retrieval.bm25_retriever import Bm25Parameters
+    from arr_sql.retrieval.bm25_scoring import Bm25Parameters
     from arr_sql.retrieval.rule_reranker import RerankWeights
 
     text, weights, bm25 = page("concepts.md"), RerankWeights(), Bm25Parameters()

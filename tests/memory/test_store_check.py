@@ -92,7 +92,7 @@ def test_a_content_row_removed_behind_its_back(copy: Path) -> None:
             "memory 2: its terms are not those that were indexed",
         ),
         (
-            "INSERT INTO chunk_fts (rowid, heading, body) VALUES (99, '', 's1xghost')",
+            "INSERT INTO chunk_fts (rowid, words) VALUES (99, 's1xghost')",
             "chunk 99: the index and the content differ",
         ),
         (
@@ -100,7 +100,7 @@ def test_a_content_row_removed_behind_its_back(copy: Path) -> None:
             "memory 99: the index and the content differ",
         ),
         (
-            "INSERT INTO chunk_fts (rowid, heading, body) VALUES (1, '', 's1xextra')",
+            "INSERT INTO chunk_fts (rowid, words) VALUES (1, 's1xextra')",
             "chunk 1: the index and the content differ",
         ),
         ("INSERT INTO chunk_fts (chunk_fts) VALUES ('delete-all')", "chunk 1: the index and the content differ"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from typing import Any
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from arr_sql.core.analysis import query_terms
+from arr_sql.core.analysis import analyse, query_terms
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.database import ResearchDatabase
@@ -406,16 +407,19 @@ def test_other_scopes_change_nothing(history: History, queries: list[str], k: in
 
 # --- The test can fail ------------------------------------------------------------------------------------------------------
 
-# What one writes first: FTS5's own bm25(). The terms carry their scope, so no other scope's row can match; but the
-# function takes the number of rows and their average length from the whole table.
+# What one writes first: one FTS5 table for all scopes and its own bm25(). The terms carry their scope, so no other scope's
+# row can match; but the function takes the number of rows and their average length from the whole table.
 BUILT_IN_BM25 = """
-SELECT c.chunk_id AS chunk_id, c.content AS content, c.content_hash AS content_hash, c.locator AS locator,
-  c.heading AS heading, c.created_at AS created_at, -bm25(chunk_fts) AS score
-FROM scope AS s CROSS JOIN chunk_fts CROSS JOIN chunk AS c ON c.id = chunk_fts.rowid
-WHERE s.team_id = :team_id AND s.project_id = :project_id AND s.repository = :repository
-  AND s.branch = :branch AND s.experiment_environment = :experiment_environment
-  AND chunk_fts MATCH (SELECT group_concat('"s' || s.id || 'x' || q.key || '"', ' OR ') FROM json_each(:terms) AS q)
-ORDER BY bm25(chunk_fts), c.chunk_id LIMIT :k
+SELECT rowid AS id, -bm25(t) AS score FROM t
+WHERE t MATCH (SELECT group_concat('"s' || :scope || 'x' || q.key || '"', ' OR ') FROM json_each(:terms) AS q)
+ORDER BY bm25(t), rowid LIMIT :k
+"""
+ALL_CHUNKS = """
+SELECT c.id AS id, c.scope_id AS scope_id, c.chunk_id AS chunk_id, c.content AS content, c.content_hash AS content_hash,
+  c.locator AS locator, c.heading AS heading, c.created_at AS created_at,
+  s.team_id = :team_id AND s.project_id = :project_id AND s.repository = :repository AND s.branch = :branch
+    AND s.experiment_environment = :experiment_environment AS is_mine
+FROM chunk AS c JOIN scope AS s ON s.id = c.scope_id WHERE c.retired_revision IS NULL
 """
 
 
@@ -428,15 +432,28 @@ class BuiltInBm25:
         self._reader = reader
 
     def retrieve(self, query: str, scope: ScopeKey, k: int, deadline: float) -> ChannelAnswer:
-        """As :class:`arr_sql.retrieval.bm25_retriever.Bm25Retriever`, with the other statement."""
-        values = {**scope.bindings(), "terms": json.dumps(query_terms(query)), "k": k}
+        """As :class:`arr_sql.retrieval.bm25_retriever.Bm25Retriever`, over a table that all scopes share."""
+        rows = {row["id"]: row for row in self._reader.execute(ALL_CHUNKS, scope.bindings())}
+        mine = [row["scope_id"] for row in rows.values() if row["is_mine"]]
+        if not mine:
+            return ChannelAnswer("empty")
+        table = sqlite3.connect(":memory:")
+        table.execute("CREATE VIRTUAL TABLE t USING fts5(body, tokenize='ascii')")
+        for row in rows.values():
+            terms = analyse(f"{row['heading']}\n{row['content']}").terms
+            text = " ".join(f"s{row['scope_id']}x{term}" for term in terms)
+            table.execute("INSERT INTO t (rowid, body) VALUES (?, ?)", (row["id"], text))
+        found = table.execute(
+            BUILT_IN_BM25, {"scope": mine[0], "terms": json.dumps(query_terms(query)), "k": k}
+        ).fetchall()
+        table.close()
         hits = tuple(
             Hit(
-                chunk_id=row["chunk_id"], scope=scope, rank=rank, score=row["score"], source_ref="a file", heading=row["heading"],
-                locator=row["locator"], content=row["content"], content_hash=row["content_hash"],
-                created_at=row["created_at"],
+                chunk_id=rows[row]["chunk_id"], scope=scope, rank=rank, score=score, source_ref="a file",
+                heading=rows[row]["heading"], locator=rows[row]["locator"], content=rows[row]["content"],
+                content_hash=rows[row]["content_hash"], created_at=rows[row]["created_at"],
             )
-            for rank, row in enumerate(self._reader.execute(BUILT_IN_BM25, values).fetchall(), 1)
+            for rank, (row, score) in enumerate(found, 1)
         )  # fmt: skip
         return ChannelAnswer("ok" if hits else "empty", hits, len(hits))
 

@@ -21,7 +21,8 @@ from arr_sql.database import ResearchDatabase
 from arr_sql.database import retrieval as retrieval_module
 from arr_sql.errors import InputError, StateError
 from arr_sql.policy.replay_compare import Facts, cause_of, comparable, first_difference
-from arr_sql.retrieval.bm25_retriever import Bm25Parameters, Bm25Retriever
+from arr_sql.retrieval.bm25_retriever import Bm25Retriever
+from arr_sql.retrieval.bm25_scoring import Bm25Parameters
 from arr_sql.retrieval.catalog import ChannelAnswer
 from tests.conftest import SCOPE, FakeEmbedder, MakeDatabase, StepClock, other_scopes
 
@@ -294,7 +295,7 @@ def test_the_query_vector_is_gone(asked: ResearchDatabase) -> None:
 def other_ranking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Search as another version of this program would."""
     monkeypatch.setattr(
-        retrieval_module, "Bm25Retriever", lambda reader: Bm25Retriever(reader, Bm25Parameters(0.1, 0.1, 9.0))
+        retrieval_module, "Bm25Retriever", lambda reader, **_: Bm25Retriever(reader, Bm25Parameters(0.1, 0.1, 9.0))
     )
 
 

@@ -377,11 +377,13 @@ def chain_edits(path: Path) -> list[tuple[str, Callable[[Connection], object]]]:
 def index_edits() -> list[tuple[str, Callable[[Connection], object]]]:
     """The derived index: emptied, a ghost in it, its own tables changed."""
     found = []
-    for table in ("chunk_fts", "memory_fts"):
+    sizes = ("UPDATE memory_fts_docsize SET sz = x'0505'",
+             "DELETE FROM memory_fts_docsize WHERE id = (SELECT min(id) FROM memory_fts_docsize)")  # fmt: skip
+    for table, columns, own in (("chunk_fts", "words", ("DROP TABLE chunk_term_row",)), ("memory_fts", "body", sizes)):
         for statement in (
+            *own,
             f"INSERT INTO {table} ({table}) VALUES ('delete-all')",
-            f"INSERT INTO {table} (rowid, heading, body) VALUES (900, '', 's1xghost')",
-            f"UPDATE {table}_docsize SET sz = x'0505'", f"DELETE FROM {table}_docsize WHERE id = (SELECT min(id) FROM {table}_docsize)",
+            f"INSERT INTO {table} (rowid, {columns}) VALUES (900, 's1xghost')",
             f"UPDATE {table}_data SET block = x'00' WHERE id = 1", f"DELETE FROM {table}_data WHERE id > 100",
             f"UPDATE {table}_config SET v = 0 WHERE k = 'secure-delete'", f"DELETE FROM {table}_idx",
             f"DROP TABLE {table.replace('fts', 'term')}",
