@@ -27,6 +27,7 @@ from arr_sql.memory.audit_log import append_event, current_actor
 from arr_sql.policy.retrieval_router import Limits
 from arr_sql.retrieval.catalog import Channel
 from arr_sql.retrieval.hot_postings import HotPostings
+from arr_sql.retrieval.hot_vectors import HotVectors
 from arr_sql.retrieval.vector_retriever import QueryVectors
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class DatabaseBase:
         self._language_model_source = language_model or installed_language_model
         self._query_vectors: QueryVectors | None = None
         self._hot_postings = HotPostings()
+        self._hot_vectors = HotVectors(lambda: open_reader(path))
         self._writer: Connection | None = None
         self._readers: dict[str, Connection] = {}
         self._reader_of: dict[str, str] = {}
@@ -100,6 +102,7 @@ class DatabaseBase:
 
     def close(self) -> None:
         """Close all connections. Closing twice is harmless."""
+        self._hot_vectors.close()
         for connection in (*self._readers.values(), *self._abandoned):
             connection.close()
         self._readers.clear()

@@ -135,7 +135,7 @@ class RetrievalMethods(DatabaseBase):
     def _catalog(self, now: datetime | None = None) -> tuple[Catalog, VectorRetriever]:
         """The channels. ``now`` decides what has expired: the very moment that the record keeps, so that a replay agrees."""
         catalog = Catalog()
-        vector = VectorRetriever(self._reader("vector"), self._vectors, self._has_model)
+        vector = VectorRetriever(self._reader("vector"), self._vectors, self._has_model, self._hot_vectors)
         catalog.register(MemoryRetriever(self._reader("research-memory"), lambda: now or self._clock()))
         catalog.register(Bm25Retriever(self._reader("bm25"), hot=self._hot_postings))
         catalog.register(vector)

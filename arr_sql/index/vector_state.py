@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from arr_sql.core.connection import Connection
@@ -17,3 +18,14 @@ def embedding_models(connection: Connection) -> list[Any]:
 def vector_state(connection: Connection, scope: ScopeKey) -> list[Any]:
     """One row a model with vectors in this scope (one with ``model`` NULL when there are none): chunks and embedded."""
     return connection.execute(load("read_vector_state"), scope.bindings()).fetchall()
+
+
+def vector_revision(connection: Connection, scope: ScopeKey) -> int:
+    """How many changes this scope has counted; -1 when there is no such scope."""
+    row = connection.execute(load("read_vector_revision"), scope.bindings()).fetchone()
+    return -1 if row is None else int(row["revision"])
+
+
+def scope_vectors(connection: Connection, scope: ScopeKey, model: int) -> Iterator[Any]:
+    """Every vector of one model in this scope, by id: ``id`` and ``vector``. Not all at once."""
+    return iter(connection.execute(load("read_scope_vectors"), {**scope.bindings(), "model": model}))

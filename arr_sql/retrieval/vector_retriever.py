@@ -1,15 +1,19 @@
 """The vector channel: exact nearest neighbours among one scope's vectors (arr_sql/sql/search_vector.sql).
 
-The scan runs on sqlite-vec or on its Python stand-in; what it hands on is scored again here in 64 bits and ordered by
-(cosine, chunk id), so both give the same answer. Vectors of two fingerprints are never compared.
+The scan runs on sqlite-vec or on its Python stand-in, or, in a process that asks again and again, on 8-bit copies in memory
+(``hot_vectors``). What it hands on is scored again here in 64 bits and ordered by (cosine, chunk id), so all three give the
+same answer. Vectors of two fingerprints are never compared.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import operator
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import ScopeKey
@@ -18,8 +22,12 @@ from arr_sql.core.statements import load
 from arr_sql.errors import ModelError
 from arr_sql.index.embedders.protocol import Embedder, check_vector
 from arr_sql.index.vector_state import vector_state
-from arr_sql.retrieval.catalog import ChannelAnswer
+from arr_sql.retrieval.catalog import ChannelAnswer, Hit
+from arr_sql.retrieval.hot_vectors import HotVectors
 from arr_sql.retrieval.rows import chunk_hit, ranked
+
+DISTANCE_ERROR = 0.00001
+"""How far a distance of 32-bit sums may be from the true one."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +60,18 @@ class VectorRetriever:
     read_only = True
 
     def __init__(
-        self, reader: Connection, query_vectors: Callable[[], QueryVectors | None], has_model: Callable[[], bool]
-    ) -> None:
+        self, reader: Connection, query_vectors: Callable[[], QueryVectors | None], has_model: Callable[[], bool],
+        hot: HotVectors | None = None,
+    ) -> None:  # fmt: skip
         """``query_vectors`` may load a model, so it is asked only when there is something to compare with."""
+        self._hot = hot
         self._reader, self._query_vectors, self._has_model = reader, query_vectors, has_model
         self.used: dict[str, bytes] = {}
         self.fingerprint: str | None = None
 
     def retrieve(self, query: str, scope: ScopeKey, k: int, deadline: float) -> ChannelAnswer:
         """State ``ok``, ``empty``, ``not_indexed`` (with hits, when some vectors are there) or ``unavailable``."""
-        models = vector_state(self._reader, scope)
+        models = self._hot.state(self._reader, scope) if self._hot else vector_state(self._reader, scope)
         chunks = models[0]["chunks"] if models else 0
         if not chunks:
             return ChannelAnswer("empty")
@@ -89,17 +99,46 @@ class VectorRetriever:
         if vector is None:
             return ChannelAnswer("empty")
         self.used[query], self.fingerprint = vector, vectors.fingerprint
-        rows = self._reader.execute(
-            load("search_vector"), {**scope.bindings(), "vector": vector, "model": mine["model"], "k": k}
-        ).fetchall()
-        best = ranked([(_cosine(vector, row["vector"]), row["chunk_id"], row) for row in rows])[:k]
-        hits = tuple(chunk_hit(row, scope, rank, score) for rank, (score, _, row) in enumerate(best, 1))
+        hits = self._nearest(vector, scope, mine, k)
         if mine["embedded"] < chunks:
             missing = {"indexed": mine["embedded"], "chunks": chunks}
             return ChannelAnswer("not_indexed", hits, mine["embedded"], ReasonCode.NOT_INDEXED, missing)
         return ChannelAnswer("ok" if hits else "empty", hits, mine["embedded"])
 
+    def _nearest(self, vector: bytes, scope: ScopeKey, model: Any, k: int) -> tuple[Hit, ...]:
+        """The ``k`` nearest by (cosine in 64 bits, chunk id), found in memory or by a scan: the same either way."""
+        ids = self._hot.candidates(scope, model, vector, k) if self._hot else None
+        rows = self._candidates(scope, self._scanned(vector, scope, model["model"], k) if ids is None else ids)
+        if ids is not None and len(rows) > k:
+            from arr_sql.index.vector_codes import best_of
+
+            kept = best_of(vector, [(row["id"], row["vector"]) for row in rows], k)
+            rows = [row for row in rows if row["id"] in kept]
+        best = ranked([(_cosine(vector, row["vector"]), row["chunk_id"], row["id"]) for row in rows])[:k]
+        wanted = {**scope.bindings(), "ids": json.dumps([number for _, _, number in best])}
+        shown = {row["embedding"]: row for row in self._reader.execute(load("read_vector_hits"), wanted)}
+        return tuple(
+            chunk_hit(shown[number], scope, rank, score)
+            for rank, (score, _, number) in enumerate((item for item in best if item[2] in shown), 1)
+        )
+
+    def _scanned(self, vector: bytes, scope: ScopeKey, model: int, k: int) -> list[int]:
+        """Ids of all vectors as near as the k-th, within the error of 32-bit sums."""
+        most = 2 * k + 16
+        while True:
+            values = {**scope.bindings(), "vector": vector, "model": model, "most": most}
+            rows = self._reader.execute(load("search_vector"), values).fetchall()
+            furthest = rows[min(k, len(rows)) - 1]["distance"] + DISTANCE_ERROR if rows else 0.0
+            if len(rows) < most or rows[-1]["distance"] > furthest:
+                return [row["id"] for row in rows if row["distance"] <= furthest]
+            most *= 8  # many equal vectors: all of them count
+
+    def _candidates(self, scope: ScopeKey, ids: list[int]) -> list[Any]:
+        return self._reader.execute(
+            load("read_candidate_vectors"), {**scope.bindings(), "ids": json.dumps(ids)}
+        ).fetchall()
+
 
 def _cosine(left: bytes, right: bytes) -> float:
     """Cosine of two unit vectors in 64 bits: the sum of products, exactly rounded."""
-    return math.fsum(x * y for x, y in zip(array("f", left), array("f", right), strict=True))
+    return math.fsum(map(operator.mul, array("f", left), array("f", right)))

@@ -18,8 +18,8 @@ from arr_sql.index.embedders import model_store
 from arr_sql.index.embedders.model_paths import e5_distribution_path
 from tests.cli.support import RETRIEVAL, arr, process
 from tests.evaluation.gold_maker import single_file
-from tests.serve.running import start, stop
 from tests.evaluation.test_own_questions import make_chunks
+from tests.serve.running import start, stop
 
 NO_EXAMPLE_OF_THEIR_OWN: frozenset[str] = frozenset()
 """Commands whose help needs no example. Keep it empty."""

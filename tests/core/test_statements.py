@@ -87,6 +87,7 @@ ONE_ROW = {
     "read_scope_values": "the primary key",
     "read_snapshot_witness": "one value",
     "read_source_version": "the primary key",
+    "read_vector_revision": "the five values are unique",
     "read_status": "the five values are unique",
 }
 # The last column of an ordering: what is unique within what the statement selects.

@@ -318,8 +318,8 @@ def test_the_channel_says_how_much_is_not_indexed(embedded: ResearchDatabase, tm
 
 
 def test_embedding_that_was_stopped_goes_on_where_it_was(make_database: MakeDatabase, tmp_path: Path) -> None:
-    """Two of four batches are stored when it stops; the next run computes the rest and only the rest."""
-    stopping = Failing(after=2)
+    """One of two batches is stored when it stops; the next run computes the rest and only the rest."""
+    stopping = Failing(after=1)
     database = make_database(folder=tmp_path / "docs", embedder=lambda: stopping)
     fill(database, tmp_path / "docs", {f"{number:03}.txt": f"text number {number}" for number in range(100)})
     with pytest.raises(Interrupted):
