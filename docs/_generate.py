@@ -467,3 +467,18 @@ def sql_functions() -> str:
             f"| `{function.signature}` | {_cell(function.gives)} | {'yes' if function.is_deterministic else 'no'} |"
         )
     return "\n".join(rows) + "\n"
+
+
+# --- docs/mcp.md ------------------------------------------------------------------------------------------------------
+
+
+def mcp_tools() -> str:
+    """The tools of `arr mcp`, as they describe themselves to a client."""
+    from arr_sql.serve.mcp_tools import PROPOSING, READING
+
+    rows = ["| tool | arguments | what it says of itself |", "|---|---|---|"]
+    for tool in (*READING, PROPOSING):
+        needed = set(tool.input_schema().get("required", ()))
+        names = (f"`{name}`" if name in needed else f"`[{name}]`" for name in tool.arguments.model_fields)
+        rows.append(f"| `{tool.name}` | {', '.join(names) or 'none'} | {_cell(tool.description)} |")
+    return "\n".join(rows) + "\n"

@@ -34,6 +34,7 @@ COMMANDS = {
         "arr_sql.cli.sql_command:sql",
         "Run STATEMENT on the project's file, with the retrieval functions; without one, open a shell.",
     ),
+    "mcp": ("arr_sql.cli.mcp_command:mcp", "Serve this scope to an agent over MCP, on standard input and output."),
     "plan": ("arr_sql.cli.search_commands:plan", "Show the plan for QUERY and the verdict on each call."),
     "show": (
         "arr_sql.cli.search_commands:show",

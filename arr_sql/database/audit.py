@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from arr_sql.core.connection import read_transaction, store_errors
+from arr_sql.core.connection import read_transaction, store_errors, write_transaction
 from arr_sql.database.operator import OperatorMethods
-from arr_sql.errors import InputError
+from arr_sql.errors import InputError, StoreFull, StoreReadOnly
+from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.audit_verify import VerifyReport, verify_audit
+from arr_sql.memory.scope_store import ensure_scope
 
 if TYPE_CHECKING:
     from arr_sql.memory.audit_anchor import Anchor
@@ -41,6 +43,21 @@ class AuditMethods(OperatorMethods):
         with store_errors(self.path), read_transaction(reader):
             anchor = make_anchor(reader, self._clock())
             return anchor, add_anchor(path, anchor, database_hash_at(reader)) if path is not None else True
+
+    def note_tool_call(self, tool: str, *, refused: bool, details: Mapping[str, Any]) -> bool:
+        """Append the event of a call of a server's tool; False where the medium is read-only or full."""
+        try:
+            writer = self._write()
+            with write_transaction(writer, self.path):
+                row = ensure_scope(writer, self.scope, self.actor, self._clock())
+                append_event(
+                    writer, scope_id=row.id, revision=row.revision, at=self._clock(), actor=self.actor,
+                    kind="tool_refused" if refused else "tool_called", subject_kind="tool", subject_id=tool,
+                    subject_hash="", details=details,
+                )  # fmt: skip
+        except (StoreReadOnly, StoreFull):
+            return False
+        return True
 
     def export_audit(self, path: Path) -> int:
         """Write every event to a new file, one line of canonical JSON each; how many. Raises InputError if it exists."""
