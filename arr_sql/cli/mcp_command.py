@@ -50,7 +50,8 @@ def mcp(port: int | None, allow_propose: bool, only_list: bool, where: Where) ->
         ])  # fmt: skip
         return
     try:
-        from arr_sql.serve.mcp_server import LOOPBACK, PATH, serve_http, serve_stdio
+        from arr_sql.serve.mcp_server import PATH, serve_http, serve_stdio
+        from arr_sql.serve.server import HOST
     except ImportError:
         raise InputError("The MCP server needs the extra `mcp`: pip install 'arr-sql[mcp]'.") from None
     desk.check()
@@ -63,7 +64,7 @@ def mcp(port: int | None, allow_propose: bool, only_list: bool, where: Where) ->
     made = "" if token else secrets.token_urlsafe(32)
 
     def ready(bound: int) -> None:
-        note(f"Serving {desk.project.scope} on http://{LOOPBACK}:{bound}{PATH}")
+        note(f"Serving {desk.project.scope} on http://{HOST}:{bound}{PATH}")
         if made:
             note(f"Token: {made}")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hmac
 import json
-import logging
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -17,20 +16,18 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import mcp_types as types
-import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 
 import arr_sql
-from arr_sql.errors import InputError
 from arr_sql.serve.mcp_calls import Answer, Client, Desk, UnknownTool
+from arr_sql.serve.server import HOST, bind, serve
 
 MAX_RUNNING = 8
 """Calls that run at once, cancelled ones included; one more is told to come again."""
 MAX_BODY = 1 << 20
-LOOPBACK = "127.0.0.1"
 PATH = "/mcp"
 
 
@@ -108,12 +105,12 @@ def _result(answer: Answer) -> types.CallToolResult:
 def serve_stdio(desk: Desk) -> None:
     """Serve one client over standard input and output until it closes them."""
 
-    async def serve() -> None:
+    async def run() -> None:
         server = make_server(desk)
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
 
-    anyio.run(serve)
+    anyio.run(run)
 
 
 def serve_http(desk: Desk, port: int, token: str, ready: Callable[[int], None]) -> None:
@@ -122,28 +119,16 @@ def serve_http(desk: Desk, port: int, token: str, ready: Callable[[int], None]) 
     Every request must carry the token; Host must be this address, and Origin too, where there is one (the SDK checks
     these two). Raises InputError when the port is taken.
     """
-    config = uvicorn.Config(lambda *_: None, host=LOOPBACK, port=port, log_level=logging.WARNING, access_log=False,
-                            limit_concurrency=64, timeout_keep_alive=10, timeout_graceful_shutdown=3, lifespan="on")  # fmt: skip
-    try:
-        bound = config.bind_socket()
-    except SystemExit:  # uvicorn's way to say it; the reason is on standard error
-        raise InputError(f"Port {port} of {LOOPBACK} can't be used. Name another with --http, or 0 for any.") from None
-    bound.listen(64)  # from here on clients wait instead of being refused
+    bound = bind(port, "--http")
     port = bound.getsockname()[1]
-    names = [f"{name}:{port}" for name in (LOOPBACK, "localhost")]
+    names = [f"{name}:{port}" for name in (HOST, "localhost")]
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True, allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names]
     )
     app = make_server(desk).streamable_http_app(
-        streamable_http_path=PATH, host=LOOPBACK, transport_security=security, max_request_body_size=MAX_BODY
+        streamable_http_path=PATH, host=HOST, transport_security=security, max_request_body_size=MAX_BODY
     )
-    config.app = WithToken(app, token)
-    ready(port)
-    anyio.run(_until_stopped, uvicorn.Server(config), bound)
-
-
-async def _until_stopped(server: uvicorn.Server, bound: Any) -> None:
-    await server.serve(sockets=[bound])
+    serve(WithToken(app, token), bound, lambda: ready(port), has_lifespan=True)
 
 
 class WithToken:

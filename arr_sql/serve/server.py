@@ -21,8 +21,11 @@ MOST_CONNECTIONS = 64
 """More at once are answered with 503: a person has a few pages open, not a crowd."""
 
 
-def bind(port: int) -> socket.socket:
-    """A socket that listens at ``port`` of the loopback address; 0 takes a free one. Raises InputError when it is taken."""
+def bind(port: int, option: str = "--port") -> socket.socket:
+    """A socket that listens at ``port`` of the loopback address; 0 takes a free one.
+
+    Raises InputError when it is taken; the message names the ``option`` that another is named with.
+    """
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):  # Windows would let two programs share a port
@@ -35,15 +38,18 @@ def bind(port: int) -> socket.socket:
         bound.close()
         if error.errno in (errno.EADDRINUSE, errno.EACCES):
             why = "is taken by another program" if error.errno == errno.EADDRINUSE else "may not be used by you"
-            raise InputError(f"Port {port} {why}. Name another with --port, or 0 for any free one.") from None
+            raise InputError(f"Port {port} {why}. Name another with {option}, or 0 for any free one.") from None
         raise
     return bound
 
 
-def serve(app: ASGIApp, bound: socket.socket, ready: Callable[[], None]) -> None:
-    """Answer at ``bound`` until the process is interrupted; ``ready`` is called when the first request can come."""
+def serve(app: ASGIApp, bound: socket.socket, ready: Callable[[], None], *, has_lifespan: bool = False) -> None:
+    """Answer at ``bound`` until the process is interrupted; ``ready`` is called when the first request can come.
+
+    ``has_lifespan``: the application wants to be told that it begins and ends.
+    """
     config = uvicorn.Config(
-        app, log_level="error", access_log=False, server_header=False, lifespan="off", ws="none", http="h11",
+        app, log_level="error", access_log=False, server_header=False, lifespan="on" if has_lifespan else "off", ws="none", http="h11",
         timeout_graceful_shutdown=GRACE_SECONDS, limit_concurrency=MOST_CONNECTIONS, proxy_headers=False,
     )  # fmt: skip
     ready()  # the socket listens already: what comes now waits for the server
