@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from arr_sql.core.connection import read_transaction, store_errors, write_transaction
 from arr_sql.database.operator import OperatorMethods
-from arr_sql.errors import InputError, StoreFull, StoreReadOnly
+from arr_sql.errors import InputError, StoreBusy, StoreFull, StoreReadOnly
 from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.audit_verify import VerifyReport, verify_audit
 from arr_sql.memory.scope_store import ensure_scope
@@ -45,7 +45,7 @@ class AuditMethods(OperatorMethods):
             return anchor, add_anchor(path, anchor, database_hash_at(reader)) if path is not None else True
 
     def note_tool_call(self, tool: str, *, refused: bool, details: Mapping[str, Any]) -> bool:
-        """Append the event of a call of a server's tool; False where the medium is read-only or full."""
+        """Append the event of a call of a server's tool; False where the file can't be written or is kept locked."""
         try:
             writer = self._write()
             with write_transaction(writer, self.path):
@@ -55,7 +55,7 @@ class AuditMethods(OperatorMethods):
                     kind="tool_refused" if refused else "tool_called", subject_kind="tool", subject_id=tool,
                     subject_hash="", details=details,
                 )  # fmt: skip
-        except (StoreReadOnly, StoreFull):
+        except (StoreReadOnly, StoreFull, StoreBusy):
             return False
         return True
 

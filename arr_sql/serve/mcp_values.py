@@ -108,7 +108,7 @@ class Output(BaseModel):
 
     notice: str = UNTRUSTED
     cut: list[str] = Field(default_factory=list, description="What was left out or shortened, and how to get it.")
-    audited: bool = Field(default=True, description="False where the file's medium is read-only or full.")
+    audited: bool = Field(default=True, description="False where the file can't be written or is kept locked.")
 
 
 class Evidence(BaseModel):
