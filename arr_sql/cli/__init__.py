@@ -78,7 +78,7 @@ COMMANDS = {
         "arr_sql.cli.bench_command:bench",
         "Measure search on questions made from this scope's own chunks: titles, sentences, renamed identifiers.",
     ),
-    "eval": ("arr_sql.cli.eval_commands:evaluation", "Evaluation on a gold set: run, compare, explain."),
+    "eval": ("arr_sql.cli.eval_commands:evaluation", "Evaluation on a gold set: run, compare, explain, live."),
     "ui": (
         "arr_sql.cli.ui_command:ui",
         "Show the store as pages in your browser: search, retrievals, memories, sources, the audit log.",

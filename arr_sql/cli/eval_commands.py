@@ -1,4 +1,4 @@
-"""``arr eval run | compare | explain``: measure the answers on a gold set. Needs no project."""
+"""``arr eval run | compare | explain | live``: measure the answers on a gold set. Needs no project."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from arr_sql.cli._shared import NAME, echo, json_option, note, print_json, print_table, progress_bar, visible
+from arr_sql.cli.eval_live_command import live
 
 if TYPE_CHECKING:
     from arr_sql.database.evaluating import EvaluationStore
@@ -30,6 +31,9 @@ k_option = click.option("-k", type=click.IntRange(1, 100), default=10, show_defa
 @click.group("eval")
 def evaluation() -> None:
     """Evaluation: measure the answers on a gold set, compare two runs, see where an item was lost."""
+
+
+evaluation.add_command(live)
 
 
 @evaluation.command("run")

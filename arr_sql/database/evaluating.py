@@ -38,6 +38,8 @@ from arr_sql.policy.retrieval_router import Limits
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from arr_sql.llm.language_model import LanguageModel
+
 ACTOR = "evaluation"
 MARK = "gold.json"
 PATIENCE_SECONDS = 120.0
@@ -48,8 +50,12 @@ BUILT_AT = datetime(2026, 1, 1, tzinfo=timezone.utc)
 class EvaluationStore:
     """The scopes of a gold set in one file, ``FOLDER/arr.db``. Use as a context manager."""
 
-    def __init__(self, folder: Path, gold: GoldSet, *, embedder: Callable[[], Embedder | None] | None = None) -> None:
+    def __init__(
+        self, folder: Path, gold: GoldSet, *, embedder: Callable[[], Embedder | None] | None = None,
+        language_model: Callable[[], LanguageModel] | None = None,
+    ) -> None:  # fmt: skip
         self._folder, self._gold, self._embedder = folder, gold, embedder
+        self._language_model = language_model
         self._databases: dict[str, ResearchDatabase] = {}
         self._facts: dict[str, Any] = {}
 
@@ -115,6 +121,7 @@ class EvaluationStore:
             self._databases[alias] = ResearchDatabase(
                 self._folder / "arr.db", self._gold.scopes[alias], project_folder=self._folder / "scopes" / alias,
                 actor=ACTOR, embedder=self._embedder, limits=Limits(deadline_seconds=PATIENCE_SECONDS),
+                language_model=self._language_model,
             )  # fmt: skip
         return self._databases[alias]
 
@@ -126,10 +133,13 @@ class EvaluationStore:
         """The answer of each channel alone."""
         return channel_answers(self._open(alias), query, depth)
 
-    def search(self, alias: str, query: str, k: int) -> tuple[RouterResult, float]:
-        """The answer of the default search, and its milliseconds. Writes no record."""
+    def search(self, alias: str, query: str, k: int, **asked: Any) -> tuple[RouterResult, float]:
+        """The answer of the default search, and its milliseconds. Writes no record.
+
+        ``asked`` are the search's ``planner``, ``rerank`` and ``llm_budget``.
+        """
         started = time.perf_counter()
-        result = self._open(alias).search(query, k=k, write_record=False)
+        result = self._open(alias).search(query, k=k, write_record=False, **asked)
         return result, 1000 * (time.perf_counter() - started)
 
     def facts(self) -> dict[str, Any]:

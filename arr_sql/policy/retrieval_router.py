@@ -229,7 +229,8 @@ def _account_for(call: _Call, scope: ScopeKey, limits: Limits, account: _Account
     if hits:
         if call.verdict.query not in account.queries:
             account.queries.append(call.verdict.query)
-        account.lists.append(RankedList(name, account.queries.index(call.verdict.query), hits))
+        number = account.queries.index(call.verdict.query)
+        account.lists.append(RankedList(name, number, hits, call.verdict.query if number else ""))
     return hits
 
 

@@ -17,11 +17,15 @@ from arr_sql.retrieval.catalog import Hit
 
 @dataclass(frozen=True)
 class RankedList:
-    """The hits of one call: a channel's answer to the ``query_index``-th distinct query of the run (0 = the user's)."""
+    """The hits of one call: a channel's answer to the ``query_index``-th distinct query of the run (0 = the user's).
+
+    ``query`` is the text of a rewritten one, '' for the user's.
+    """
 
     channel: str
     query_index: int
     hits: tuple[Hit, ...]
+    query: str = ""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from arr_sql.retrieval.catalog import Hit
 from arr_sql.retrieval.hybrid_retriever import Fused, RankedList
 from arr_sql.retrieval.needles import quoted
 
-RERANKER_VERSION = "1"
+RERANKER_VERSION = "2"
 LEXICAL = frozenset({"bm25", "research-memory", "grep"})
 FULL_CONFIDENCE = 0.4
 """A lexical list whose best hits hold this share of the query (by weight) counts in full."""
@@ -100,7 +100,8 @@ def _range(ranked: RankedList, wanted: Mapping[str, float]) -> _Range:
     scores = [hit.score for hit in ranked.hits]
     confidence = 1.0
     if ranked.channel in LEXICAL and wanted:
-        best = max(_coverage(hit, wanted) for hit in ranked.hits[:3])
+        asked = query_terms(ranked.query) or wanted  # a list answers its own query: a translation shares no word
+        best = max(_coverage(hit, asked) for hit in ranked.hits[:3])
         confidence = min(1.0, best / FULL_CONFIDENCE)
     return _Range(min(scores), max(scores), confidence)
 

@@ -18,6 +18,7 @@ from arr_sql.index.embedders import model_store
 from arr_sql.index.embedders.model_paths import e5_distribution_path
 from tests.cli.support import RETRIEVAL, arr, process
 from tests.evaluation.gold_maker import single_file
+from tests.evaluation.live_maker import small_set
 from tests.evaluation.test_own_questions import make_chunks
 from tests.serve.running import start, stop
 
@@ -116,6 +117,7 @@ def test_every_example_runs(
         argv = [PAYLOAD_HASH if part == "HASH" else part for part in argv]
     if name.startswith("eval"):
         (project / "gold.json").write_text(json.dumps(single_file()), encoding="utf-8")
+        (project / "live.json").write_text(json.dumps(small_set()), encoding="utf-8")
     if name == "bench":
         for chunk in make_chunks():
             (project / "notes" / f"{chunk.chunk_id}.md").write_text(f"# {chunk.content}", encoding="utf-8")

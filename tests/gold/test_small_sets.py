@@ -37,7 +37,7 @@ def test_the_small_set_is_whole() -> None:
 
 def test_live_cases_are_different_texts(live: Any) -> None:
     """At least 24 of each kind, in both languages, no text and no query twice."""
-    assert set(live) == {"name", "version", "planner_cases", "rerank_cases"}
+    assert set(live) == {"name", "version", "planner_cases", "rerank_cases", "injection_cases"}
     for kind in ("planner_cases", "rerank_cases"):
         cases = live[kind]
         assert len(cases) >= 24
