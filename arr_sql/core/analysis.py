@@ -10,14 +10,15 @@ What a chunk of text becomes is described in ``analysis_terms``; which spellings
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 from arr_sql.core import analysis_terms as cut
 from arr_sql.core.analysis_fold import UNSPACED, compiled, fold, prepare
 from arr_sql.core.analysis_words import STOP_CHARACTERS, STOP_WORDS
 
-__all__ = ["ANALYSER_VERSION", "Analysed", "analyse", "fold", "identifiers", "phrase_in", "query_terms"]
+__all__ = ["ANALYSER_VERSION", "Analysed", "analyse", "fold", "identifiers", "joined_terms", "phrase_in", "query_terms"]
 
 ANALYSER_VERSION = "1"
 """Changes when the terms of some text change; an index made by another version is rebuilt."""
@@ -48,26 +49,61 @@ _COUNTED = frozenset({cut.WORD, cut.PART, cut.MINOR, cut.CHARACTER})
 
 def analyse(text: str) -> Analysed:
     """Return the terms of ``text`` for the index."""
-    terms: list[str] = []
-    length = 0
-    for chunk in cut.chunks(prepare(text)):
-        if chunk.isascii() or not cut.is_unspaced(chunk):
-            more, words = _cached_terms(chunk) if len(chunk) <= cut.MAX_TERM else _terms(chunk)
-            terms += more
-            length += words
-        else:
-            pieces = cut.unspaced_pieces(chunk)
-            terms += [term for _, term in pieces]
-            length += (len(pieces) + 1) // 2
-    return Analysed(tuple(terms), length)
+    terms, length = joined_terms(text)
+    return Analysed(tuple(terms.split(" ")) if terms else (), length)
 
 
-def _terms(chunk: str) -> tuple[tuple[str, ...], int]:
-    pieces = cut.word_pieces(chunk)
-    return tuple(term for _, term in pieces), sum(kind in _COUNTED for kind, _ in pieces) or min(1, len(pieces))
+def joined_terms(text: str) -> tuple[str, int]:
+    """Return the same as :func:`analyse`, the terms joined by spaces: a tenth of the time where words repeat.
+
+    No chunk crosses white space but a run of unspaced script over a line break, so texts are split at white space and
+    what a token gives is kept.
+    """
+    prepared = prepare(text)
+    if not prepared.isascii():
+        prepared = _wrapped().sub("", prepared.replace("\r\n", "\n"))
+    marked = "".join(map(_token_terms.__getitem__, prepared.split()))
+    return marked.replace(_UNCOUNTED, _WORD)[1:], marked.count(_WORD)
 
 
-_cached_terms = lru_cache(maxsize=32768)(_terms)
+# What stands before a term that is a word, and before one that is a further view of a word. No term holds either.
+_WORD, _UNCOUNTED = " ", "\x1f"
+
+
+@cache
+def _wrapped() -> re.Pattern[str]:
+    """A line break inside a run of unspaced script; the pattern starts with a literal, which makes it quick."""
+    return re.compile(rf"\n(?<=[{UNSPACED}]\n)[ \t]*(?=[{UNSPACED}])")
+
+
+_MAX_KEPT, _MAX_TEXTS = 40, 1 << 17
+
+
+class _Kept(dict[str, str]):
+    """The marked terms of each short text seen so far, bounded; longer ones are not kept."""
+
+    def __init__(self, terms_of: Callable[[str], str]) -> None:
+        super().__init__()
+        self._terms_of = terms_of
+
+    def __missing__(self, text: str) -> str:
+        terms = self._terms_of(text)
+        if len(text) <= _MAX_KEPT:
+            if len(self) >= _MAX_TEXTS:
+                self.clear()
+            self[text] = terms
+        return terms
+
+
+def _marked(chunk: str) -> str:
+    if not chunk.isascii() and cut.is_unspaced(chunk):
+        return cut.unspaced_terms(chunk, _WORD, _UNCOUNTED)
+    terms = "".join([(_WORD if kind in _COUNTED else _UNCOUNTED) + term for kind, term in cut.word_pieces(chunk)])
+    return terms if _WORD in terms else terms.replace(_UNCOUNTED, _WORD, 1)
+
+
+_chunk_terms = _Kept(_marked)
+_token_terms = _Kept(lambda token: "".join(map(_chunk_terms.__getitem__, cut.chunks(token))))
 
 
 def query_terms(text: str) -> dict[str, float]:

@@ -64,6 +64,7 @@ def _chunk() -> re.Pattern[str]:
 
 
 _SPACES = re.compile(r"\s+")
+_ONE_UNSPACED = f"[{UNSPACED}]"
 
 _SEGMENT_GAP = re.compile(r"(?:[\-/@&:#+%]|(?<![0-9])\.|\.(?![0-9]))+")
 # Inside a chunk, what is neither ASCII nor a digit is a letter or its mark.
@@ -86,12 +87,12 @@ def chunks(prepared: str) -> list[str]:
 
 def is_unspaced(chunk: str) -> bool:
     """Tell whether a chunk is a run of a script written without spaces."""
-    return compiled(f"[{UNSPACED}]").match(chunk) is not None
+    return compiled(_ONE_UNSPACED).match(chunk) is not None
 
 
 def unspaced_pieces(chunk: str) -> list[Piece]:
     """Return the characters and the pairs of a run of unspaced script, interleaved."""
-    run = _SPACES.sub("", fold(chunk))
+    run = _run(chunk)
     pieces: list[Piece] = []
     last = len(run) - 1
     for place, character in enumerate(run):
@@ -99,6 +100,19 @@ def unspaced_pieces(chunk: str) -> list[Piece]:
         if place < last:
             pieces.append((BIGRAM, run[place : place + 2]))
     return pieces
+
+
+def unspaced_terms(chunk: str, before_character: str, before_pair: str) -> str:
+    """Return the terms of :func:`unspaced_pieces` as one text, each behind the sign of its kind."""
+    run = _run(chunk)
+    pairs = [f"{before_character}{a}{before_pair}{a}{b}" for a, b in pairwise(run)]
+    return "".join(pairs) + before_character + run[-1] if run else ""
+
+
+def _run(chunk: str) -> str:
+    folded = chunk.casefold()  # the chunk is prepared already
+    run = chunk if folded == chunk else fold(chunk)
+    return _SPACES.sub("", run) if "\n" in run else run
 
 
 def word_pieces(chunk: str) -> tuple[Piece, ...]:

@@ -104,6 +104,12 @@ ASSIGNMENT = re.compile(
     r"(?:\\{0,3}[\"'`]\]?|\])?"
     r"(?:\s{0,4}:\s{0,4}[A-Za-z_][\w.\[\]| ]{0,40}(?=\s{0,4}=[^=]))?" + _GIVES + _OPEN  # a Python annotation
 )
+# What every name above begins with, lower case, and what every assignment holds: searched for first, as that is quick.
+NAME_STARTS = (
+    "pass", "pwd", "pword", "secret", "token", "api", "access", "private", "account", "master", "sign", "encryption",
+    "shared", "auth", "credential", *_HAN_NAMES.split("|"),
+)  # fmt: skip
+GIVES_SIGN = re.compile(r"[=:?：＝>]|<-|[\"']\s{0,4},")
 NAME_BEFORE = re.compile(r"[\w.$-]{0,64}\Z")
 
 # A name that ends in one of these is about a secret, it does not hold one.

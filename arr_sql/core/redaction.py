@@ -100,29 +100,31 @@ class Withheld:
 
 # Searching a text for these takes no time; only lines that hold one are looked at. They are the literal parts of the
 # expressions in credential_shapes, lower case; test_redaction.py checks that no shape lacks one.
-_HINTS = (
-    "pass", "pwd", "pword", "secret", "token", "key", "auth", "credential", "密码", "密碼", "口令", "密钥",
-    "金鑰", "令牌",
+_NAME_HINTS = (
+    "pass", "pwd", "pword", "secret", "token", "key", "auth", "credential", "密码", "密碼", "口令", "密钥", "金鑰", "令牌",
+)  # fmt: skip
+_SHAPE_HINTS = (
     "://", "akia", "asia", "abia", "acca", "ltai", "akid", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
     "glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glsoat-", "glft-", "glimt-", "glagent-", "xox", "xapp-",
     "hooks.slack.com", "sk-", "sk_", "rk_", "aiza", "ya29.", "gocspx-", "npm_", "pypi-", "rubygems_", "dckr_pat_",
     "hf_", "gsk", "r8", "nvapi", "pplx", "xai", "whsec_", "sg.", "dop_v1_", "shpat_", "shpca_", "shppa_", "shpss_",
-    "hvs.", "atatt3", ":aa", "eyj", "bearer", "identified", "curl", "private key",
+    "hvs.", "tskey-", "atatt3", "age-secret-key-", ":aa", "eyj", "bearer", "identified", "curl",
 )  # fmt: skip
+_HINTS = _NAME_HINTS + _SHAPE_HINTS
 
 
 def has_secret(text: str) -> bool:
     """Whether any line of ``text`` bears a credential."""
     lines = text.split("\n")
-    return any(next(_spans(lines[number]), None) is not None for number in _candidates(text))
+    return any(next(_spans(lines[number], shaped), None) is not None for number, shaped in _candidates(text))
 
 
 def withhold_lines(text: str) -> Withheld:
     """Replace each line that bears a credential. A line ends at ``\\n``; a ``\\r`` before it is kept."""
     lines = text.split("\n")
     withheld: set[int] = set()
-    for number in _candidates(text):
-        if number not in withheld and next(_spans(lines[number]), None) is not None:
+    for number, shaped in _candidates(text):
+        if number not in withheld and next(_spans(lines[number], shaped), None) is not None:
             withheld.add(number)
             if shapes.PEM_BEGIN.search(lines[number]):
                 withheld.update(range(number + 1, _pem_end(lines, number) + 1))
@@ -148,8 +150,8 @@ def private_key_lines(text: str) -> frozenset[int]:
 def redact(text: str) -> str:
     """Replace the credentials alone by ``[redacted]``; for query texts. The rest is unchanged."""
     lines = text.split("\n")
-    for number in _candidates(text):
-        spans = _merged(_spans(lines[number]))
+    for number, shaped in _candidates(text):
+        spans = _merged(_spans(lines[number], shaped))
         if spans and shapes.PEM_BEGIN.search(lines[number]):
             for inside in range(number + 1, _pem_end(lines, number) + 1):
                 lines[inside] = REDACTED
@@ -158,20 +160,37 @@ def redact(text: str) -> str:
     return "\n".join(lines)
 
 
-def _candidates(text: str) -> list[int]:
-    """Indexes of the lines that hold a hint, in order."""
-    lowered = text.lower()  # may change lengths ("İ") but never the number of lines
-    starts: list[int] | None = None
-    numbers: set[int] = set()
-    for hint in _HINTS:
-        place = lowered.find(hint)
-        while place >= 0:
-            if starts is None:
-                starts = [0, *accumulate(len(line) + 1 for line in lowered.split("\n"))]
-            number = bisect_right(starts, place) - 1
-            numbers.add(number)
-            place = lowered.find(hint, starts[number + 1])
-    return sorted(numbers)
+_MAX_KEPT, _MAX_CLEAN = 40, 1 << 17
+# Words that hold no hint. Texts repeat their words and no hint holds white space, so only new words are searched.
+_clean: set[str] = set()
+
+
+def _candidates(text: str) -> list[tuple[int, bool]]:
+    """Indexes of the lines that hold a hint, in order, each with whether a hint of a shape is among them."""
+    lowered = _lower(text)
+    new = frozenset(lowered.split()) - _clean
+    searched = "\n".join(new)
+    present = frozenset(hint for hint in _HINTS if hint in searched)
+    if len(_clean) > _MAX_CLEAN:
+        _clean.clear()
+    _clean.update(word for word in new if len(word) <= _MAX_KEPT and not any(hint in word for hint in present))
+    if not present:
+        return []
+    starts = [0, *accumulate(len(line) + 1 for line in lowered.split("\n"))]
+    numbers: dict[int, bool] = {}
+    for hints, shaped in ((_SHAPE_HINTS, True), (_NAME_HINTS, False)):
+        for hint in present.intersection(hints):
+            place = lowered.find(hint)
+            while place >= 0:
+                number = bisect_right(starts, place) - 1
+                numbers.setdefault(number, shaped)
+                place = lowered.find(hint, starts[number + 1])
+    return sorted(numbers.items())
+
+
+def _lower(text: str) -> str:
+    """``text`` as the expressions compare it, which take ſ for s and ı for i. May be longer, never by a line."""
+    return text.lower() if text.isascii() else text.lower().replace("ſ", "s").replace("ı", "i")
 
 
 def _pem_end(lines: list[str], begin: int) -> int:
@@ -194,9 +213,13 @@ def _merged(spans: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def _spans(line: str) -> Iterator[tuple[int, int]]:
-    """Where credentials stand in one line. Lazy: the first one answers most questions."""
-    for match in shapes.SHAPES.finditer(line):
+def _spans(line: str, shaped: bool) -> Iterator[tuple[int, int]]:
+    """Where credentials stand in one line. Lazy: the first one answers most questions.
+
+    Each expression is only tried where the words that it needs are there.
+    """
+    lowered = _lower(line)
+    for match in shapes.SHAPES.finditer(line) if shaped else ():
         if not shapes.MASKED.search(match[0]):
             yield match.span()
     if "PRIVATE KEY" in line:
@@ -207,21 +230,21 @@ def _spans(line: str) -> Iterator[tuple[int, int]]:
         for match in shapes.USER_IN_URL.finditer(line):
             if not shapes.is_placeholder(match[2]):
                 yield match.span(2)
-    for pattern in (shapes.NETRC, shapes.CURL_USER, shapes.SQL_PASSWORD):
-        for match in pattern.finditer(line):
+    for pattern, need in ((shapes.NETRC, "login"), (shapes.CURL_USER, "curl"), (shapes.SQL_PASSWORD, "'")):
+        for match in pattern.finditer(line) if need in lowered else ():
             if shapes.is_secret_value(match[1].strip("\"'"), "password", quoted=pattern is shapes.SQL_PASSWORD):
                 yield match.span(1)
-    for match in shapes.FLAG.finditer(line):
+    for match in shapes.FLAG.finditer(line) if "-" in line else ():
         if shapes.is_secret_value(match[1], "password", quoted=False) and not shapes.is_code(match[1]):
             yield match.span(1)
-    for match in shapes.AUTH_HEADER.finditer(line):
+    for match in shapes.AUTH_HEADER.finditer(line) if "authorization" in lowered else ():
         basic = match[1].lower() == "basic" and shapes.is_basic_credentials(match[2])
         if basic or (not shapes.is_placeholder(match[2]) and any(char.isdigit() for char in match[2])):
             yield match.span(2)
-    for match in shapes.BEARER.finditer(line):
+    for match in shapes.BEARER.finditer(line) if "bearer" in lowered else ():
         if shapes.looks_random(match[1]) and not shapes.is_placeholder(match[1]):
             yield match.span(1)
-    yield from _assigned(line)
+    yield from _assigned(line, lowered)
 
 
 _BARE_VALUE = re.compile(r"[^\s\"'`<,;，；。]{1,400}")
@@ -230,11 +253,32 @@ _ESCAPED_VALUE = re.compile(r"[^\"'`\\\n]{0,400}")
 _ENV_NAME = re.compile(r"\s*(?:export\s+|set\s+|ENV\s+|-\s+|\$env:)?[A-Z][A-Z0-9_]*")
 
 
-def _assigned(line: str) -> Iterator[tuple[int, int]]:
-    """Values given to a name that says secret."""
+def _assignments(line: str, lowered: str) -> Iterator[re.Match[str]]:
+    """Where a name that says secret is given a value, from left to right, not overlapping by more than a character."""
+    if not shapes.GIVES_SIGN.search(line):
+        return
     place = 0
-    while match := shapes.ASSIGNMENT.search(line, place):
-        place = max(match.start() + 1, match.end() - 1)
+    if len(lowered) != len(line):  # a letter whose small form is two: the places differ
+        while match := shapes.ASSIGNMENT.search(line, place):
+            place = max(match.start() + 1, match.end() - 1)
+            yield match
+        return
+    for start in sorted({at for name in shapes.NAME_STARTS for at in _places(lowered, name)}):
+        if start >= place and (found := shapes.ASSIGNMENT.match(line, start)):
+            place = max(start + 1, found.end() - 1)
+            yield found
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    place = text.find(word)
+    while place >= 0:
+        yield place
+        place = text.find(word, place + 1)
+
+
+def _assigned(line: str, lowered: str) -> Iterator[tuple[int, int]]:
+    """Values given to a name that says secret."""
+    for match in _assignments(line, lowered):
         start, opening = match.end(), match[1]
         escaped = bool(opening) and match[0].endswith("\\" + opening)  # JSON inside a string
         pattern = _BARE_VALUE if not opening else _ESCAPED_VALUE if escaped else _QUOTED_VALUE[opening]

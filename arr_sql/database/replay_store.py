@@ -138,7 +138,7 @@ class ReplayStore:
             values = dict(row)
             is_indexed = table == "chunk" or row["status"] == "published"
             heading = row["heading"] if table == "chunk" else row["title"]
-            terms = terms_of(heading, row["content"]) if is_indexed else Terms((), (), 0, 0)
+            terms = terms_of(heading, row["content"]) if is_indexed else Terms("", "", 0, 0)
             if is_indexed:
                 self._terms[(table, row["id"])] = indexed(table, self._id, terms)
             name = row["chunk_id"] if table == "chunk" else f"memory:{row['memory_id']}"

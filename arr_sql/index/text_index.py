@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from arr_sql.core.analysis import ANALYSER_VERSION, analyse
+from arr_sql.core.analysis import ANALYSER_VERSION, joined_terms
 from arr_sql.core.canonical import sha256_text
 from arr_sql.core.connection import SQLITE_VERSION, Connection, sqlite3
 from arr_sql.core.research_models import ScopeKey
@@ -42,17 +42,17 @@ class IndexDrift(Exception):
 
 @dataclass(frozen=True)
 class Terms:
-    """The analysed heading and body of one row: what goes into the index and what BM25 needs of it."""
+    """The analysed heading and body of one row, terms joined by spaces; their lengths are what BM25 needs of them."""
 
-    heading: tuple[str, ...]
-    body: tuple[str, ...]
+    heading: str
+    body: str
     n_heading: int
     n_body: int
 
     @property
     def hash(self) -> str:
         """SHA-256 over the terms, by which drift is noticed."""
-        return sha256_text(" ".join(self.heading) + "\n" + " ".join(self.body))
+        return sha256_text(self.heading + "\n" + self.body)
 
     def bindings(self) -> dict[str, int | str]:
         """The three columns that a row stores of its terms."""
@@ -61,13 +61,13 @@ class Terms:
 
 def terms_of(heading: str, body: str) -> Terms:
     """Analyse one row's heading and body. Pure; call it before the write transaction begins."""
-    analysed_heading, analysed_body = analyse(heading), analyse(body)
-    return Terms(analysed_heading.terms, analysed_body.terms, analysed_heading.length, analysed_body.length)
+    (heading_terms, n_heading), (body_terms, n_body) = joined_terms(heading), joined_terms(body)
+    return Terms(heading_terms, body_terms, n_heading, n_body)
 
 
-def scoped(scope_id: int, terms: tuple[str, ...]) -> str:
+def scoped(scope_id: int, terms: str) -> str:
     """The terms as indexed: each behind its scope, separated by spaces."""
-    return " ".join(f"s{scope_id}x{term}" for term in terms)
+    return f"s{scope_id}x" + terms.replace(" ", f" s{scope_id}x") if terms else ""
 
 
 def indexed(table: Table, scope_id: int, terms: Terms) -> tuple[str, ...]:

@@ -151,7 +151,8 @@ class ForgetPlan:
         pairs += [(row["title"], row["content"]) for row in self.memories]
         for heading, content in set(pairs):
             terms = terms_of(heading, content)
-            found.update(terms.heading, terms.body)
+            found.update(terms.heading.split(" "), terms.body.split(" "))
+        found.discard("")
         return frozenset(found)
 
     def vector_bytes(self) -> frozenset[bytes]:

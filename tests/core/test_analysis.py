@@ -12,7 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from arr_sql.core import analysis_terms as cut
 from arr_sql.core.analysis import ANALYSER_VERSION, Analysed, analyse, identifiers, query_terms
+from arr_sql.core.analysis_fold import prepare
 from arr_sql.core.analysis_terms import MAX_TERM
 from arr_sql.core.analysis_words import STOP_WORDS, stem
 
@@ -66,6 +68,22 @@ def on_hostile(test: object) -> object:
     for text in HOSTILE:
         test = example(text)(test)  # type: ignore[arg-type]
     return test
+
+
+@on_hostile
+@example("缓\n 存\r\n\t策略abc\nか")
+@given(texts)
+def test_cutting_at_white_space_first_changes_no_term(text: str) -> None:
+    """What is kept of each token, joined, is what the chunks of the whole text give one by one."""
+    pieces = []
+    length = 0
+    for chunk in cut.chunks(prepare(text)):
+        is_run = not chunk.isascii() and cut.is_unspaced(chunk)
+        found = cut.unspaced_pieces(chunk) if is_run else cut.word_pieces(chunk)
+        words = sum(kind in (cut.WORD, cut.PART, cut.MINOR, cut.CHARACTER) for kind, _ in found)
+        length += words or min(1, len(found))
+        pieces += [term for _, term in found]
+    assert analyse(text) == Analysed(tuple(pieces), length)
 
 
 @on_hostile

@@ -249,3 +249,23 @@ def test_every_token_shape_begins_with_a_hint() -> None:
         hints = next((hints for start, hints in samples.items() if shape.startswith(start)), (literal,))
         for hint in hints:
             assert any(known in hint for known in redaction._HINTS), shape
+
+
+PARTS = st.lists(
+    st.sampled_from(
+        [*CREDENTIAL_LINES, "password", "api_key", "PASSWD", "pa\u017fs", "s\u0131gn-key", "İ", "口令", " = ", ": ", "：", '"', "'", ", ",
+         "<", ">", "<-", " value=", "x9!kQ2zz81", "login ", "\t"]
+    ),
+    max_size=6,
+)  # fmt: skip
+
+
+@given(PARTS.map("".join))
+def test_looking_only_where_names_begin_finds_every_assignment(line: str) -> None:
+    """The quick search (plain finds of what a name begins with) gives what the expression finds in the whole line."""
+    place = 0
+    wanted = []
+    while match := credential_shapes.ASSIGNMENT.search(line, place):
+        place = max(match.start() + 1, match.end() - 1)
+        wanted.append(match.span())
+    assert [match.span() for match in redaction._assignments(line, redaction._lower(line))] == wanted

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from arr_sql.ingest.chunker import Chunk, chunk
 from arr_sql.ingest.readers.base import ReadResult
-from arr_sql.ingest.readers.markdown import MarkdownReader, plain_heading
+from arr_sql.ingest.readers.markdown import MarkdownReader, _Outline, plain_heading, stretches
 
 FENCES = (
     "# Setup\n\n```bash\n# fetch tools\nmake tools\n```\n\ntext after\n\n~~~~\n## not a heading\n~~~\n"
@@ -135,3 +137,29 @@ def test_math_footnotes_and_html_stay() -> None:
     """Nothing is rewritten."""
     text = "$$\nE = mc^2\n$$\n\nText[^1] <b>x</b>\n\n[^1]: A note.\n\n<details>\n\nhidden\n\n</details>\n"
     assert "\n".join(piece.text for piece in read(text).pieces) == text.rstrip("\n")
+
+
+LINES = st.sampled_from(
+    ["# A", "## B c", "####### seven", "#no", "#", "## x ##", "# a # b", "text", "more text", "===", "---", "- item", "  - in",
+     "* x", "1. one", "> quote", "    code", "\tcode", "```", "~~~", "   ```", "    ```", "- ```", "> ```", "<div>", "</div>",
+     "<!--", "-->", "<script>", "<b>inline", "[foo]: /url", "[foo]: /url 'title", "| a | b |", "a | b", "--- | ---", ":-|-:",
+     "***", "", "  ", "\u3000", "中文", "(a)", "$$", "\\begin{x}", "   # indented", "\x0c", "# h ", "<?php", "?>", "- # in list"]
+)  # fmt: skip
+
+
+@given(st.lists(LINES, max_size=14))
+def test_a_part_is_parsed_as_in_the_whole_file(lines: list[str]) -> None:
+    """Headings and paragraphs without a parser, and stretches one by one, give the blocks that CommonMark gives."""
+    reader, outline = MarkdownReader(), _Outline(lines)
+    whole = outline.cuts(reader._parser.parse("\n".join(lines)))
+    assert reader._cuts(lines, 0) == (whole, outline.title)
+
+
+def test_text_without_marks_needs_no_parser() -> None:
+    """Only the stretch with a list goes through the parser."""
+    body = ["# A", "", "text", "more", "## B", "", "- item", "", "## C", "", "last"]
+    assert [(part.start, part.end, part.is_plain) for part in stretches(body)] == [
+        (0, 4, True),
+        (4, 8, False),
+        (8, 11, True),
+    ]

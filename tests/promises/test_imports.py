@@ -13,11 +13,11 @@ import pytest
 from tests.cli.support import arr, environment
 
 HEAVY = ("pydantic", "rich", "sqlite_utils", "numpy", "httpx", "sqlite3", "pysqlite3", "sqlean", "pathspec",
-         "markdown_it", "snowballstemmer", "charset_normalizer", "onnxruntime", "importlib.metadata")  # fmt: skip
+         "markdown_it", "charset_normalizer", "onnxruntime", "importlib.metadata")  # fmt: skip
 """What takes time to import, by the name of its top module."""
 
 SQLITE = {"sqlite3", "pysqlite3", "sqlean"}
-OPEN = {"pydantic", "importlib.metadata", "snowballstemmer", "pathspec", *SQLITE}
+OPEN = {"pydantic", "importlib.metadata", "pathspec", *SQLITE}
 """What opening a project needs: values, the analyser, ignore rules. NumPy only where there are vectors."""
 MAY_IMPORT: dict[tuple[str, ...], set[str]] = {
     ("--help",): set(),

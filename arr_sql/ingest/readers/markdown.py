@@ -9,6 +9,7 @@ and HTML stay as they are.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
@@ -43,15 +44,12 @@ class MarkdownReader(TextReader):
         lines = split_lines(text)
         front = read_front_matter(lines)
         warnings = list(front.warnings)
-        tokens: list[Token] = []
         if len(text) > _MAX_CHARS:
             warnings.append("markdown_too_long: read as plain text")
             cuts, title = paragraph_cuts(lines), ""
         else:
-            body = [""] * front.end + [line.replace("\r", " ").replace("\0", " ") for line in lines[front.end :]]
             try:
-                tokens = self._parser.parse("\n".join(body))
-                cuts, title = _Outline(lines).cuts(tokens)
+                cuts, title = self._cuts(lines, front.end)
             except (RecursionError, MemoryError, IndexError, ValueError) as error:
                 warnings.append(f"markdown_unreadable: {type(error).__name__}, read as plain text")
                 cuts, title = paragraph_cuts(lines), ""
@@ -67,6 +65,64 @@ class MarkdownReader(TextReader):
         metadata = own | from_front_matter(front.values) | citation(title=title)
         return ReadResult(cover(lines, cuts), title, "markdown", metadata, tuple(warnings))
 
+    def _cuts(self, lines: list[str], first: int) -> tuple[list[Cut], str]:
+        """The cuts of the lines from ``first`` on, stretch by stretch: most need no parser, which takes ten times as long."""
+        outline = _Outline(lines)
+        cuts: list[Cut] = []
+        body = [line.replace("\r", " ").replace("\0", " ") for line in lines[first:]]
+        for stretch in stretches(body):
+            if stretch.is_plain:
+                cuts += outline.plain_cuts(body[stretch.start : stretch.end], first + stretch.start)
+                continue
+            tokens = self._parser.parse("\n".join(body[stretch.start : stretch.end]))
+            for token in tokens:
+                if token.map is not None:
+                    token.map = [line + first + stretch.start for line in token.map]
+            cuts += outline.cuts(tokens)
+        return cuts, outline.title
+
+
+# A line that CommonMark can only take for a paragraph's, and a heading without marks at its end.
+_PARAGRAPH = re.compile(r"[A-Za-z(\"'$!\\]|[^\x00-\x7f]")
+_HEADING = re.compile(r"(#{1,6})[ \t]+([^#\s][^#]*)")
+_BLANK = re.compile(r"[ \t]*")
+# What a heading does not end: a fence and raw HTML (at the left margin; inside a list they end with the list).
+_OPENS = re.compile(r" {0,3}(?:```|~~~|<)")
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Lines from ``start`` to before ``end`` that can be parsed by themselves; ``is_plain``: headings and paragraphs."""
+
+    start: int
+    end: int
+    is_plain: bool
+
+
+def stretches(body: list[str]) -> Iterator[Stretch]:
+    """Cut a file before headings, so that a parser sees the same blocks in each part as in the whole.
+
+    A heading at the left margin ends all that is open above it, except a fence or raw HTML: from the stretch that holds
+    one of those on, the rest is one stretch.
+    """
+    start, heading, is_plain, is_open = 0, 0, True, False  # heading: the last one
+    for number, line in enumerate(body):
+        if _PARAGRAPH.match(line) or _BLANK.fullmatch(line):
+            continue
+        if _HEADING.fullmatch(line):
+            heading = number
+            if not is_plain and not is_open:
+                yield Stretch(start, number, False)
+                start, is_plain = number, True
+        elif is_plain:
+            if heading > start:
+                yield Stretch(start, heading, True)
+            start, is_plain, is_open = heading, False, _OPENS.match(line) is not None
+        else:
+            is_open = is_open or _OPENS.match(line) is not None
+    if start < len(body):
+        yield Stretch(start, len(body), is_plain)
+
 
 @dataclass(frozen=True)
 class _Item:
@@ -81,21 +137,44 @@ class _Outline:
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
         self._path: list[str] = []
+        self._first_heading = self._title = ""
 
-    def cuts(self, tokens: list[Token]) -> tuple[list[Cut], str]:
+    @property
+    def title(self) -> str:
+        """The first heading of the first level, else the first heading."""
+        return self._title or self._first_heading
+
+    def plain_cuts(self, body: list[str], first: int) -> list[Cut]:
+        """The cuts of a stretch of headings and paragraphs that begins at line ``first``."""
         cuts: list[Cut] = []
-        title, first_heading = "", ""
+        is_inside = False
+        for number, line in enumerate(body, first + 1):
+            if heading := _HEADING.fullmatch(line):
+                cuts.append(self._heading_cut(number, len(heading[1]), heading[2].strip()))
+                is_inside = False
+            elif _BLANK.fullmatch(line):
+                is_inside = False
+            elif not is_inside:
+                cuts.append(Cut(number, self._heading()))
+                is_inside = True
+        return cuts
+
+    def _heading_cut(self, line: int, level: int, content: str) -> Cut:
+        name = plain_heading(content)
+        self._path = [*self._path[: level - 1], *[""] * (level - 1 - len(self._path)), name]
+        self._first_heading = self._first_heading or name
+        self._title = self._title or (name if level == 1 else "")
+        return Cut(line, self._heading(), STUB_KIND)
+
+    def cuts(self, tokens: list[Token]) -> list[Cut]:
+        """The cuts of what the parser found."""
+        cuts: list[Cut] = []
         for index, token in enumerate(tokens):
             if token.level or token.map is None or token.nesting < 0:
                 continue
             start, end = token.map
             if token.type == "heading_open":
-                level = int(token.tag[1:])
-                name = plain_heading(tokens[index + 1].content)
-                self._path = [*self._path[: level - 1], *[""] * (level - 1 - len(self._path)), name]
-                first_heading = first_heading or name
-                title = title or (name if level == 1 else "")
-                cuts.append(Cut(start + 1, self._heading(), STUB_KIND))
+                cuts.append(self._heading_cut(start + 1, int(token.tag[1:]), tokens[index + 1].content))
             elif token.type == "table_open":
                 cuts.extend(self._table(start, end))
             elif token.type in {"bullet_list_open", "ordered_list_open"}:
@@ -103,7 +182,7 @@ class _Outline:
             else:
                 kind = "code" if token.type in {"fence", "code_block"} else "text"
                 cuts.append(Cut(start + 1, self._heading(), kind))
-        return cuts, title or first_heading
+        return cuts
 
     def _heading(self, *more: str) -> str:
         return join_heading(*self._path, *more)
