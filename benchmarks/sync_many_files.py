@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 WORDS = [
@@ -118,11 +119,13 @@ def generate(folder: Path, files: int) -> int:
     return total
 
 
-def run(project: Path, *arguments: str) -> tuple[float, int, int, str]:
-    """Seconds, and the peak resident MB of the largest process and of all together; looked at ten times a second."""
+def run(
+    project: Path, *arguments: str, program: Sequence[str] = ("-m", "arr_sql")
+) -> tuple[float, int, int, str]:  # fmt: skip
+    """Of Python with these arguments: seconds, and the peak resident MB of the largest process and of all together; looked at ten times a second."""
     started = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "arr_sql", *arguments],
+        [sys.executable, *program, *arguments],
         cwd=project,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -26,11 +26,11 @@ from arr_sql.errors import InputError, ModelError
 from arr_sql.evaluation.gold_models import Document, GoldMemory, GoldSet
 from arr_sql.evaluation.store_protocol import Asked, Progress, StoredChunk
 from arr_sql.index.embedders.protocol import Embedder, embed_text
-from arr_sql.index.text_index import note_current, terms_of
+from arr_sql.index.text_index import chunk_terms_of, note_current
 from arr_sql.ingest.chunker import Chunk
 from arr_sql.ingest.prepare import Prepared, PreparedChunk
 from arr_sql.ingest.roots import add_root
-from arr_sql.ingest.source_store import Writing, add_file
+from arr_sql.ingest.source_store import Writing, add_file, finish
 from arr_sql.memory.lifecycle import TRANSITIONS
 from arr_sql.memory.scope_store import advance, ensure_scope
 from arr_sql.policy.retrieval_router import Limits
@@ -190,7 +190,7 @@ def store_documents(database: ResearchDatabase, documents: Sequence[Document], f
             text, heading = document.text, document.title
             chunk = PreparedChunk(
                 Chunk(text, 1, 1 + text.count("\n"), heading, "L1", "text", 0), sha256_text(text),
-                sha256_text(embed_text(heading, text)), terms_of(heading, text),
+                sha256_text(embed_text(heading, text)), chunk_terms_of(heading, text),
             )  # fmt: skip
             file = Prepared(
                 document.id,
@@ -209,6 +209,7 @@ def store_documents(database: ResearchDatabase, documents: Sequence[Document], f
                 (chunk,),
             )
             add_file(writing, root.id, document.id, file, None)
+        finish(writing)
         note_current(writer, row.id, row.content_revision)
 
 

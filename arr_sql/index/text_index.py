@@ -11,9 +11,8 @@ rebuild when the analyser (or the Unicode tables of another Python) gives others
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
 from arr_sql.core.analysis import ANALYSER_VERSION, joined_terms
 from arr_sql.core.canonical import sha256_text
@@ -40,8 +39,7 @@ class IndexDrift(Exception):
     """The terms that this analyser makes of an indexed text are not those in the index: rebuild it."""
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(NamedTuple):
     """The analysed heading and body of one row, terms joined by spaces; their lengths are what BM25 needs of them."""
 
     heading: str
@@ -59,6 +57,26 @@ class Terms:
         return {"n_heading_terms": self.n_heading, "n_terms": self.n_body, "terms_hash": self.hash}
 
 
+class ChunkTerms(NamedTuple):
+    """What a chunk's row and the index take of its terms: small, as it may come from another process."""
+
+    words: str
+    """Without their scope."""
+    n_heading: int
+    n_body: int
+    hash: str
+
+    def bindings(self) -> dict[str, int | str]:
+        """The three columns that a row stores of its terms."""
+        return {"n_heading_terms": self.n_heading, "n_terms": self.n_body, "terms_hash": self.hash}
+
+
+def chunk_terms_of(heading: str, body: str) -> ChunkTerms:
+    """Analyse a new chunk. Pure; call it before the write transaction begins."""
+    terms = terms_of(heading, body)
+    return ChunkTerms(_words(terms), terms.n_heading, terms.n_body, terms.hash)
+
+
 def terms_of(heading: str, body: str) -> Terms:
     """Analyse one row's heading and body. Pure; call it before the write transaction begins."""
     (heading_terms, n_heading), (body_terms, n_body) = joined_terms(heading), joined_terms(body)
@@ -74,12 +92,19 @@ def indexed(table: Table, scope_id: int, terms: Terms) -> tuple[str, ...]:
     """What goes into the index for one row, a text a column."""
     if table == "memory":
         return scoped(scope_id, terms.heading), scoped(scope_id, terms.body)
-    body, heading = Counter(terms.body), Counter(terms.heading)
+    return (scoped(scope_id, _words(terms)),)
+
+
+def _words(terms: Terms) -> str:
+    """The set of a chunk's terms with their frequencies, joined by spaces."""
+    body = Counter(terms.body.split(" ") if terms.body else ())
+    heading = Counter(terms.heading.split(" ") if terms.heading else ())
     words = [
-        term if (body[term], heading[term]) == (1, 0) else f"{term}{FREQUENCY_SIGN}{body[term]},{heading[term]}"
-        for term in sorted(body.keys() | heading.keys())
+        term if times == 1 and term not in heading else f"{term}{FREQUENCY_SIGN}{times},{heading[term]}"
+        for term, times in body.items()
     ]
-    return (scoped(scope_id, tuple(words)),)
+    words += [f"{term}{FREQUENCY_SIGN}0,{times}" for term, times in heading.items() if term not in body]
+    return " ".join(words)
 
 
 def frequencies(word: str) -> tuple[str, int, int]:
@@ -102,6 +127,7 @@ def create_text_index(connection: Connection) -> None:
         "build_chunk_text_index", "build_chunk_terms", "build_chunk_words", "build_memory_text_index", "build_memory_terms",
     ):  # fmt: skip
         connection.execute(load(name))
+    connection.execute(load("build_chunk_hash_size"))
     for name in ("build_chunk_secure_delete", "build_memory_secure_delete"):
         try:
             connection.execute(load(name))
@@ -112,6 +138,13 @@ def create_text_index(connection: Connection) -> None:
 def add_terms(connection: Connection, table: Table, row_id: int, scope_id: int, terms: Terms) -> None:
     """Index one row."""
     put_in_terms(connection, table, row_id, indexed(table, scope_id, terms))
+
+
+def add_chunks(connection: Connection, scope_id: int, chunks: Sequence[tuple[int, ChunkTerms]]) -> None:
+    """Index new chunks of one scope, each given by its row and its terms."""
+    connection.executemany(
+        load("add_chunk_terms"), [_bindings(row_id, (scoped(scope_id, terms.words),)) for row_id, terms in chunks]
+    )
 
 
 def put_in_terms(connection: Connection, table: Table, row_id: int, columns: tuple[str, ...]) -> None:

@@ -16,8 +16,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from arr_sql.ingest.readers.base import HEADING_SEPARATOR, SIBLING_KINDS, STUB_KIND, Piece, ReadResult, clip
 
@@ -38,8 +37,7 @@ _LOCATOR_NAME_CHARS = 120
 _LABEL_CHARS = 600
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     """What is indexed and cited. ``locator`` is ``L12-40``, or ``120-148 Trainer.step`` for a part with a name."""
 
     text: str
@@ -68,15 +66,26 @@ def chunk(result: ReadResult, *, target_chars: int = TARGET_CHARS, max_chars: in
     chunks: list[Chunk] = []
     for group in _with_tiny(list(_groups(result.pieces, target_chars)), max_chars):
         heading, kind, name = _label(group)
-        lines = _numbered(group)
-        whole = weight("\n".join(text for text, _ in lines)) <= max_chars
-        for part in [lines] if whole else _split(lines, target_chars, max_chars):
-            trimmed = _trim(part)
-            if trimmed is not None:
-                body, start, end = trimmed
-                locator = _locator(group[0].locator, name, start, end)
-                chunks.append(Chunk(body, start, end, heading, locator, kind, len(chunks)))
+        for body, start, end in _bodies(group, target_chars, max_chars):
+            locator = _locator(group[0].locator, name, start, end)
+            chunks.append(Chunk(body, start, end, heading, locator, kind, len(chunks)))
     return chunks
+
+
+def _bodies(group: list[Piece], target: int, limit: int) -> Iterator[tuple[str, int, int]]:
+    """The texts of the chunks that a group becomes, each with its first and last line."""
+    text = "\n".join([piece.text for piece in group])
+    if weight(text) <= limit:
+        whole = _trim_whole(text, group)
+        parts = iter((_numbered(group),)) if whole is None else iter(())
+        if whole is not None:
+            yield whole
+    else:
+        parts = _split(_numbered(group), target, limit)
+    for part in parts:
+        trimmed = _trim(part)
+        if trimmed is not None:
+            yield trimmed
 
 
 def _locator(place: str, name: str, start: int, end: int) -> str:
@@ -200,6 +209,16 @@ def _trim(part: list[Line]) -> tuple[str, int, int] | None:
     first = next(index for index, (text, _) in enumerate(part) if text.strip())
     last = next(index for index in range(len(part) - 1, -1, -1) if part[index][0].strip())
     return "\n".join(text for text, _ in part[first : last + 1]).rstrip(), part[first][1], part[last][1]
+
+
+def _trim_whole(text: str, group: list[Piece]) -> tuple[str, int, int] | None:
+    """What :func:`_trim` gives of a whole group, without looking at each line; None where that takes a closer look."""
+    body, last = text.rstrip(), group[-1]
+    blank = text.count("\n", len(body))
+    height = last.text.count("\n") + 1
+    if not body or body[0].isspace() or blank >= height or not _VISIBLE.search(body):
+        return None
+    return body, group[0].start_line, min(last.start_line + height - 1 - blank, last.end_line)
 
 
 def _split(lines: list[Line], target: int, limit: int) -> Iterator[list[Line]]:

@@ -13,25 +13,24 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from arr_sql.core.canonical import sha256_bytes, sha256_text
 from arr_sql.core.decode import Undecodable, decode
 from arr_sql.core.redaction import redact, withhold_lines
 from arr_sql.index.embedders.protocol import embed_text
-from arr_sql.index.text_index import Terms, terms_of
+from arr_sql.index.text_index import ChunkTerms, chunk_terms_of
 from arr_sql.ingest.chunker import Chunk, chunk
 from arr_sql.ingest.readers import BytesReader, PasswordReader, Piece, Reader, ReadResult, Unreadable, reader_for
 
 
-@dataclass(frozen=True)
-class PreparedChunk:
-    """One chunk, its hashes and its terms."""
+class PreparedChunk(NamedTuple):
+    """One chunk, its hashes and its terms. A tuple, as it comes from another process: quick to pack and unpack."""
 
     chunk: Chunk
     content_hash: str
     embed_hash: str
-    terms: Terms
+    terms: ChunkTerms
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def prepare(path: str, data: bytes, mtime_ns: int, *, passwords: Sequence[str] =
     reader = reader_for(path)
     if reader is None:
         return NotTaken("unknown_format")
-    if isinstance(reader, BytesReader) and reader.reads_bytes:
+    if reader.reads_bytes and isinstance(reader, BytesReader):
         if passwords and isinstance(reader, PasswordReader):
             reader = reader.with_passwords(passwords)
         read = _read_bytes(reader, data, path)
@@ -146,13 +145,8 @@ def _checked(reader: Reader, read: Callable[[], ReadResult | Unreadable]) -> Rea
         metadata = _plain(result.metadata)
     except (TypeError, RecursionError):
         return NotTaken("reader_failed", f"{reader.name}: the metadata is no JSON")
-    pieces = tuple(
-        replace(piece, text=_stored(piece.text), heading=_stored(piece.heading), name=_stored(piece.name),
-                locator=_stored(piece.locator), kind=_stored(piece.kind))
-        for piece in result.pieces
-    )  # fmt: skip
     return ReadResult(
-        pieces, _stored(result.title), _stored(result.language), metadata, tuple(map(_stored, result.warnings))
+        tuple(map(_stored_piece, result.pieces)), _stored(result.title), _stored(result.language), metadata, tuple(map(_stored, result.warnings))
     )
 
 
@@ -161,7 +155,17 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def _stored(text: str) -> str:
+    if text.isascii():
+        return text.replace("\0", "\ufffd")
     return text if _UNSTORABLE.search(text) is None else _UNSTORABLE.sub("\ufffd", text)
+
+
+def _stored_piece(piece: Piece) -> Piece:
+    before = (piece.text, piece.heading, piece.name, piece.locator, piece.kind)
+    text, heading, name, locator, kind = after = tuple(map(_stored, before))
+    if before == after:
+        return piece
+    return replace(piece, text=text, heading=heading, name=name, locator=locator, kind=kind)
 
 
 def _is_sound(piece: Piece) -> bool:
@@ -195,5 +199,5 @@ def _prepared(item: Chunk) -> PreparedChunk:
         chunk=item,
         content_hash=sha256_text(item.text),
         embed_hash=sha256_text(embed_text(item.heading, item.text)),
-        terms=terms_of(item.heading, item.text),
+        terms=chunk_terms_of(item.heading, item.text),
     )

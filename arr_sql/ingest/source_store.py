@@ -1,4 +1,4 @@
-"""Writing sources: one function per thing that can happen to a file, each complete within the caller's transaction.
+"""Writing sources: one function per thing that can happen to a file, and :func:`finish` before the caller commits.
 
 Rows are never changed in place: a new version is added and the old one gets the revision that retired it, so a replay
 sees the store as it was. Each call writes its audit event.
@@ -6,9 +6,10 @@ sees the store as it was. Each call writes its audit event.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -16,9 +17,9 @@ from arr_sql.core.canonical import canonical_json, sha256_text
 from arr_sql.core.clock import to_text
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import ScopeKey
-from arr_sql.core.row_hashes import chunk_entry, chunks_hash, source_version_hash
+from arr_sql.core.row_hashes import chunks_hash, source_version_hash
 from arr_sql.core.statements import load
-from arr_sql.index.text_index import add_terms, remove_terms
+from arr_sql.index.text_index import ChunkTerms, add_chunks, remove_terms
 from arr_sql.ingest.prepare import Prepared, PreparedChunk
 from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.row_vouching import hashes_of_vectors
@@ -35,6 +36,18 @@ class Writing:
     now: datetime
     actor: str
     git_commit: str | None
+    new_terms: list[tuple[int, ChunkTerms]] = field(default_factory=list)
+    """Chunk rows whose terms wait for :func:`finish`."""
+
+
+def finish(w: Writing) -> None:
+    """Put the terms of all new chunks into the index; the last step of a batch.
+
+    FTS5 gathers terms in memory, and writes them out as a small index of its own whenever a statement with a trigger
+    (each audit event has one) opens a savepoint. One by one, the files' terms cost three times as much to write and merge.
+    """
+    add_chunks(w.connection, w.scope_id, w.new_terms)
+    w.new_terms.clear()
 
 
 @dataclass(frozen=True)
@@ -156,30 +169,34 @@ def _replace_chunks(
             moved[row["content_hash"]].append(row)
             _retire_chunk(w, row)
     listed: list[list[Any]] = []
-    taken: list[int] = []
-    added = 0
+    new: list[tuple[str, PreparedChunk]] = []
+    taken: list[tuple[int, int]] = []  # (where in new, the row whose vector goes along)
+    free = _FreeChunkIds(w, source_ref, [item.content_hash for item in chunks if _new_identity(item) not in same])
     for item in chunks:
         row = same.get(_new_identity(item))
         if row is not None:
             chunk_id = row["chunk_id"]
         else:
             before = moved[item.content_hash].pop(0) if moved[item.content_hash] else None
-            chunk_id = before["chunk_id"] if before is not None else _free_chunk_id(w, source_ref, item.content_hash)
-            row_id = _add_chunk(w, source_id, chunk_id, item, before)
             if before is not None:
-                taken.append(row_id)
-            added += 1
+                taken.append((len(new), before["id"]))
+                chunk_id = free.keep(before["chunk_id"])
+            else:
+                chunk_id = free.take(item.content_hash)
+            new.append((chunk_id, item))
         c = item.chunk
-        listed.append(
-            chunk_entry(
-                {"chunk_id": chunk_id, "content_hash": item.content_hash, "embed_hash": item.embed_hash, "kind": c.kind,
-                 "locator": c.locator, "start_line": c.start_line, "end_line": c.end_line}
-            )
-        )  # fmt: skip
+        # In the order of CHUNK_FIELDS: what chunk_entry() makes of the stored row.
+        listed.append([chunk_id, item.content_hash, item.embed_hash, c.kind, c.locator, c.start_line, c.end_line])
+    first = _add_chunks(w, source_id, new)
+    for place, before_id in taken:
+        w.connection.execute(
+            load("add_moved_embedding"),
+            {"new_id": first + place, "old_id": before_id, "embed_hash": new[place][1].embed_hash, "revision": w.revision},
+        )
     for row in old:
         if row["id"] not in kept:  # only now: a moved text has taken its vector along
             retire_embeddings(w, row["id"])
-    return listed, ChunkCounts(added, len(old) - len(kept)), taken
+    return listed, ChunkCounts(len(new), len(old) - len(kept)), [first + place for place, _ in taken]
 
 
 def _identity(row: Any) -> tuple[Any, ...]:
@@ -192,37 +209,59 @@ def _new_identity(item: PreparedChunk) -> tuple[Any, ...]:
     return (item.content_hash, c.heading, c.locator, c.kind, c.ordinal, c.start_line, c.end_line)
 
 
-def _free_chunk_id(w: Writing, source_ref: str, content_hash: str) -> str:
+class _FreeChunkIds:
     """``c`` and 20 hex digits of SHA-256 over scope, path, content and, for a repeated text, its number."""
-    number = 0
-    while True:
-        digest = sha256_text(canonical_json([*w.scope.values(), source_ref, content_hash, number]))
-        chunk_id = f"c{digest[:20]}"
-        taken = w.connection.execute(load("read_chunk_id_taken"), {"scope_id": w.scope_id, "chunk_id": chunk_id})
-        if taken.fetchone() is None:
-            return chunk_id
-        number += 1
 
+    def __init__(self, w: Writing, source_ref: str, content_hashes: Sequence[str]) -> None:
+        self._head = canonical_json([*w.scope.values(), source_ref])[:-1]
+        self._w = w
+        wanted = json.dumps([self._id(content_hash, 0) for content_hash in set(content_hashes)])
+        rows = w.connection.execute(load("read_chunk_ids_taken"), {"scope_id": w.scope_id, "chunk_ids": wanted})
+        self._taken = {row["chunk_id"] for row in rows} if content_hashes else set()
 
-def _add_chunk(w: Writing, source_id: int, chunk_id: str, item: PreparedChunk, before: Any) -> int:
-    c = item.chunk
-    row_id = w.connection.execute(
-        load("add_chunk"),
-        {
-            "scope_id": w.scope_id, "source_id": source_id, "chunk_id": chunk_id, "ordinal": c.ordinal,
-            "heading": c.heading, "content": c.text, "content_hash": item.content_hash, "embed_hash": item.embed_hash,
-            "kind": c.kind, "locator": c.locator, "start_line": c.start_line, "end_line": c.end_line,
-            "created_at": to_text(w.now), "added_revision": w.revision, **item.terms.bindings(),
-        },
-    ).lastrowid  # fmt: skip
-    assert row_id is not None
-    add_terms(w.connection, "chunk", row_id, w.scope_id, item.terms)
-    if before is not None:
-        w.connection.execute(
-            load("add_moved_embedding"),
-            {"new_id": row_id, "old_id": before["id"], "embed_hash": item.embed_hash, "revision": w.revision},
+    def _id(self, content_hash: str, number: int) -> str:
+        """As ``canonical_json([*scope, source_ref, content_hash, number])`` hashes."""
+        return "c" + sha256_text(f'{self._head},"{content_hash}",{number}]')[:20]
+
+    def take(self, content_hash: str) -> str:
+        """The first id of this text that no live chunk has, nor one given out before."""
+        number = 0
+        while (chunk_id := self._id(content_hash, number)) in self._taken or (number and self._is_live(chunk_id)):
+            number += 1
+        self._taken.add(chunk_id)
+        return chunk_id
+
+    def keep(self, chunk_id: str) -> str:
+        """An id that a moved text brings along."""
+        self._taken.add(chunk_id)
+        return chunk_id
+
+    def _is_live(self, chunk_id: str) -> bool:
+        wanted = json.dumps([chunk_id])
+        rows = self._w.connection.execute(
+            load("read_chunk_ids_taken"), {"scope_id": self._w.scope_id, "chunk_ids": wanted}
         )
-    return row_id
+        return rows.fetchone() is not None
+
+
+def _add_chunks(w: Writing, source_id: int, new: list[tuple[str, PreparedChunk]]) -> int:
+    """Store new chunks and note their terms; the row of the first, the others follow it."""
+    first = int(w.connection.execute(load("read_next_chunk_row")).fetchone()["id"])
+    created_at = to_text(w.now)
+    rows = []
+    for row_id, (chunk_id, item) in enumerate(new, first):
+        c = item.chunk
+        rows.append(
+            {
+                "id": row_id, "scope_id": w.scope_id, "source_id": source_id, "chunk_id": chunk_id, "ordinal": c.ordinal,
+                "heading": c.heading, "content": c.text, "content_hash": item.content_hash,
+                "embed_hash": item.embed_hash, "kind": c.kind, "locator": c.locator, "start_line": c.start_line,
+                "end_line": c.end_line, "created_at": created_at, "added_revision": w.revision, **item.terms.bindings(),
+            }
+        )  # fmt: skip
+    w.connection.executemany(load("add_chunk"), rows)
+    w.new_terms.extend((row_id, item.terms) for row_id, (_, item) in enumerate(new, first))
+    return first
 
 
 def _retire_chunk(w: Writing, row: Any) -> None:

@@ -33,7 +33,7 @@ from arr_sql.ingest.prepare import NotTaken, Prepared, prepare
 from arr_sql.ingest.readers import is_worth_retrying, reader_for
 from arr_sql.ingest.reading_pool import ReadingPool, worker_count
 from arr_sql.ingest.roots import RootRow, is_other_branch
-from arr_sql.ingest.source_store import Writing, add_file, change_file, note_stat, remove_file, rename_file
+from arr_sql.ingest.source_store import Writing, add_file, change_file, finish, note_stat, remove_file, rename_file
 from arr_sql.ingest.sync_rules import (
     TRANSIENT,
     Change,
@@ -52,8 +52,8 @@ from arr_sql.ingest.sync_state import SyncJob, SyncSummary
 from arr_sql.memory.row_vouching import vouch_for_left_out
 from arr_sql.memory.scope_store import advance, read_scope
 
-BATCH_FILES = 100
-BATCH_BYTES = 2 << 20
+BATCH_FILES = 500
+BATCH_BYTES = 4 << 20
 BATCH_SECONDS = 2.0
 AHEAD_FILES = 256
 AHEAD_BYTES = 8 << 20
@@ -314,6 +314,7 @@ class Syncer:
             )  # fmt: skip
             for write in batch:
                 write(writing)
+            finish(writing)
             note_current(connection, row.id, row.content_revision)
 
     def _finish(self, job: SyncJob) -> None:

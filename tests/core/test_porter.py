@@ -12,65 +12,11 @@ from snowballstemmer.porter_stemmer import PorterStemmer
 
 from arr_sql.core.porter import porter_stem
 
-SUFFIXES = [
-    "sses",
-    "ies",
-    "ss",
-    "s",
-    "eed",
-    "ed",
-    "ing",
-    "y",
-    "ational",
-    "tional",
-    "enci",
-    "anci",
-    "abli",
-    "entli",
-    "eli",
-    "izer",
-    "ization",
-    "ation",
-    "ator",
-    "alli",
-    "alism",
-    "aliti",
-    "fulness",
-    "ousli",
-    "ousness",
-    "iveness",
-    "iviti",
-    "biliti",
-    "alize",
-    "icate",
-    "iciti",
-    "ical",
-    "ative",
-    "ful",
-    "ness",
-    "al",
-    "ance",
-    "ence",
-    "er",
-    "ic",
-    "able",
-    "ible",
-    "ant",
-    "ement",
-    "ment",
-    "ent",
-    "ion",
-    "ou",
-    "ism",
-    "ate",
-    "iti",
-    "ous",
-    "ive",
-    "ize",
-    "e",
-    "l",
-    "ll",
-]
+SUFFIXES = (
+    "sses ies ss s eed ed ing y ational tional enci anci abli entli eli izer ization ation ator alli alism aliti fulness "
+    "ousli ousness iveness iviti biliti alize icate iciti ical ative ful ness al ance ence er ic able ible ant ement "
+    "ment ent ion ou ism ate iti ous ive ize e l ll"
+).split()  # noqa: SIM905
 _snowball = PorterStemmer()
 
 

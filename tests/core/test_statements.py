@@ -68,7 +68,6 @@ WHOLE_INDEX = {
 ONE_ROW = {
     "read_case": "ids are unique among a scope's live memories",
     "read_chunk": "ids are unique among a scope's live chunks",
-    "read_chunk_id_taken": "ids are unique among a scope's live chunks",
     "read_chunk_occurrences": "summed into a counter; the order of half a million rows would only cost",
     "read_chunk_totals": "the primary key",
     "read_embedding_model": "fingerprints are unique",
@@ -79,6 +78,7 @@ ONE_ROW = {
     "read_last_scope_seq": "one aggregate",
     "read_memory": "ids are unique among a scope's live memories",
     "read_memory_occurrences": "summed into a counter",
+    "read_next_chunk_row": "one aggregate",
     "read_memory_totals": "the primary key",
     "read_missing_vectors": "one aggregate",
     "read_model_row": "fingerprints are unique",

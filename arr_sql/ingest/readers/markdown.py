@@ -69,7 +69,9 @@ class MarkdownReader(TextReader):
         """The cuts of the lines from ``first`` on, stretch by stretch: most need no parser, which takes ten times as long."""
         outline = _Outline(lines)
         cuts: list[Cut] = []
-        body = [line.replace("\r", " ").replace("\0", " ") for line in lines[first:]]
+        body = lines[first:]
+        if any("\r" in line or "\0" in line for line in body):
+            body = [line.replace("\r", " ").replace("\0", " ") for line in body]
         for stretch in stretches(body):
             if stretch.is_plain:
                 cuts += outline.plain_cuts(body[stretch.start : stretch.end], first + stretch.start)
@@ -107,7 +109,7 @@ def stretches(body: list[str]) -> Iterator[Stretch]:
     """
     start, heading, is_plain, is_open = 0, 0, True, False  # heading: the last one
     for number, line in enumerate(body):
-        if _PARAGRAPH.match(line) or _BLANK.fullmatch(line):
+        if not line or _PARAGRAPH.match(line) or _BLANK.fullmatch(line):
             continue
         if _HEADING.fullmatch(line):
             heading = number
@@ -147,15 +149,17 @@ class _Outline:
     def plain_cuts(self, body: list[str], first: int) -> list[Cut]:
         """The cuts of a stretch of headings and paragraphs that begins at line ``first``."""
         cuts: list[Cut] = []
-        is_inside = False
+        path, is_inside = self._heading(), False
         for number, line in enumerate(body, first + 1):
-            if heading := _HEADING.fullmatch(line):
+            if line.startswith("#"):
+                heading = _HEADING.fullmatch(line)
+                assert heading is not None, "else the stretch were not plain"
                 cuts.append(self._heading_cut(number, len(heading[1]), heading[2].strip()))
-                is_inside = False
-            elif _BLANK.fullmatch(line):
+                path, is_inside = cuts[-1].heading, False
+            elif not line or _BLANK.fullmatch(line):
                 is_inside = False
             elif not is_inside:
-                cuts.append(Cut(number, self._heading()))
+                cuts.append(Cut(number, path))
                 is_inside = True
         return cuts
 
