@@ -20,7 +20,6 @@ import json
 import os
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -118,7 +117,10 @@ def text_of(result: dict[str, Any]) -> str:
         "| | seconds (least to most) | CPU seconds | chunks a second | MB of memory, all processes | file, MB |",
         "|---|---|---|---|---|---|",
     ]
-    for side, label, size in (("arr", "`arr add --no-embed`", "file_bytes"), ("fts5", "default FTS5 table", "plain_bytes")):
+    for side, label, size in (
+        ("arr", "`arr add --no-embed`", "file_bytes"),
+        ("fts5", "default FTS5 table", "plain_bytes"),
+    ):
         low, high = r[f"{side}_spread"]
         said.append(
             f"| {label} | {r[f'{side}_seconds']:.1f} ({low:.1f} to {high:.1f}) | {r[f'{side}_cpu']:.1f} "
@@ -126,10 +128,11 @@ def text_of(result: dict[str, Any]) -> str:
         )
     aims = [
         (f"rate {r['rate_ratio']:.2f} times FTS5's", f"at least {RATE}", r["rate_ratio"] >= RATE),
-        (f"file {r['size_ratio']:.2f} times the text, {r['bytes_per_chunk']:,.0f} bytes a chunk", f"at most {SIZE}", r["size_ratio"] <= SIZE),
+        (f"file {r['size_ratio']:.2f} times the text", f"at most {SIZE}", r["size_ratio"] <= SIZE),
         (f"memory {r['arr_together_mb']:.0f} MB", f"below {MEMORY}", r["arr_together_mb"] < MEMORY),
     ]  # fmt: skip
     said += ["", *(f"{what} (aim: {aim}): {'met' if met else 'MISSED'}" for what, aim, met in aims)]
+    said.append(f"{r['bytes_per_chunk']:,.0f} bytes of the file for each chunk")
     said.append(f"by processor time the rate is {r['cpu_ratio']:.2f} times FTS5's on one core")
     return "\n".join(said)
 

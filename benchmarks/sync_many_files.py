@@ -122,7 +122,10 @@ def generate(folder: Path, files: int) -> int:
 def run(
     project: Path, *arguments: str, program: Sequence[str] = ("-m", "arr_sql")
 ) -> tuple[float, int, int, str]:  # fmt: skip
-    """Of Python with these arguments: seconds, and the peak resident MB of the largest process and of all together; looked at ten times a second."""
+    """Run Python with these arguments: seconds, peak resident MB of the largest process and of all, output.
+
+    It is looked at ten times a second.
+    """
     started = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, *program, *arguments],

@@ -108,7 +108,10 @@ def _own_problems(
     # An empty index keeps its totals as zeros or not at all.
     same = found == expected or (not any(expected) and not any(found))
     settings = {row["name"]: row["value"] for row in connection.execute(config)}
-    known = settings.pop("version", None) in (4, 5) and settings.items() <= {"secure-delete": 1, "hashsize": 16 << 20}.items()
+    known = (
+        settings.pop("version", None) in (4, 5)
+        and settings.items() <= {"secure-delete": 1, "hashsize": 16 << 20}.items()
+    )
     return [
         *([] if same else [f"{table} index: its totals are not those of the content; {REPAIR}"]),
         *([] if known else [f"{table} index: its settings are not this program's; {REPAIR}"]),

@@ -146,7 +146,11 @@ def _checked(reader: Reader, read: Callable[[], ReadResult | Unreadable]) -> Rea
     except (TypeError, RecursionError):
         return NotTaken("reader_failed", f"{reader.name}: the metadata is no JSON")
     return ReadResult(
-        tuple(map(_stored_piece, result.pieces)), _stored(result.title), _stored(result.language), metadata, tuple(map(_stored, result.warnings))
+        tuple(map(_stored_piece, result.pieces)),
+        _stored(result.title),
+        _stored(result.language),
+        metadata,
+        tuple(map(_stored, result.warnings)),
     )
 
 

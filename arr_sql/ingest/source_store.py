@@ -191,7 +191,12 @@ def _replace_chunks(
     for place, before_id in taken:
         w.connection.execute(
             load("add_moved_embedding"),
-            {"new_id": first + place, "old_id": before_id, "embed_hash": new[place][1].embed_hash, "revision": w.revision},
+            {
+                "new_id": first + place,
+                "old_id": before_id,
+                "embed_hash": new[place][1].embed_hash,
+                "revision": w.revision,
+            },
         )
     for row in old:
         if row["id"] not in kept:  # only now: a moved text has taken its vector along

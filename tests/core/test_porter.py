@@ -12,11 +12,12 @@ from snowballstemmer.porter_stemmer import PorterStemmer
 
 from arr_sql.core.porter import porter_stem
 
-SUFFIXES = (
+SUFFIXES = re.findall(
+    "[a-z]+",
     "sses ies ss s eed ed ing y ational tional enci anci abli entli eli izer ization ation ator alli alism aliti fulness "
     "ousli ousness iveness iviti biliti alize icate iciti ical ative ful ness al ance ence er ic able ible ant ement "
-    "ment ent ion ou ism ate iti ous ive ize e l ll"
-).split()  # noqa: SIM905
+    "ment ent ion ou ism ate iti ous ive ize e l ll",
+)
 _snowball = PorterStemmer()
 
 
