@@ -20,7 +20,7 @@ from statistics import median
 _MIN_ROWS = 3
 _MAX_DEPTH = 3
 _EDGE_LINES = 3
-_MARGIN = 0.14
+_MARGIN = 0.16  # LaTeX's `article` numbers its pages at 0.857
 _MAX_SEGMENTS = 4_000
 _LETTERS = {
     0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st",

@@ -48,7 +48,7 @@ class PdfReader:
     """``.pdf`` files. ``passwords`` are tried in order on files that ask for one."""
 
     name = "pdf"
-    version = "1"
+    version = "2"
     suffixes = frozenset({".pdf"})
     reads_bytes = True
 
