@@ -1,6 +1,6 @@
 """Reading files on all cores: ``prepare`` in worker processes, with the answers it would give here.
 
-Analysing is nine tenths of a first sync's time and is pure Python, so threads gain nothing and processes nearly all.
+Preparing is most of a first sync's time and is pure Python, so threads gain nothing and processes nearly all of it.
 The workers are processes of our own (``reading_worker``) and no ``multiprocessing``: nothing is forked with open
 database connections, and nobody's script is imported a second time where processes are spawned. One that does not
 start, dies or answers nonsense costs speed only: its file, and all that follow, are prepared in this process.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arr_sql.core.connection import open_reader, open_writer, sqlite3
+from arr_sql.core.connection import PAGE_SIZE, open_reader, open_writer, sqlite3
 from arr_sql.core.migrations import schema_text
 from arr_sql.database import ResearchDatabase
 from arr_sql.errors import NotAnArrDatabase, StoreMissing
@@ -170,7 +170,7 @@ def test_a_damaged_page_is_a_finding_and_not_a_crash(copy: Path) -> None:
     page = reader.execute("SELECT rootpage FROM sqlite_master WHERE name = 'chunk'").fetchone()[0]
     reader.close()
     data = bytearray(copy.read_bytes())
-    data[4096 * (page - 1) : 4096 * page] = b"\xa5" * 4096
+    data[PAGE_SIZE * (page - 1) : PAGE_SIZE * page] = b"\xa5" * PAGE_SIZE
     copy.write_bytes(data)
     assert {"sqlite integrity", "index = content", "audit chain"} <= set(failed(copy))
 
