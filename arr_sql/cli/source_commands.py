@@ -36,26 +36,29 @@ REASONS = {
 }
 
 
-password_option = click.option(
+def _asked(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The passwords given, each that has no value asked for."""
+    return tuple(value or click.prompt("Password of the encrypted files", hide_input=True) for value in values)
+
+
+passwords_option = click.option(
     "--password",
-    prompt="Password of the encrypted files",
-    prompt_required=False,
-    hide_input=True,
-    help="Open encrypted PDFs; without a value it is asked for. It is kept nowhere.",
+    "passwords",
+    multiple=True,
+    is_flag=False,
+    flag_value="",
+    callback=_asked,
+    help="Open encrypted PDFs; without a value it is asked for, and it may be repeated. It is kept nowhere.",
 )
-
-
-def _given(password: str | None) -> tuple[str, ...]:
-    return (password,) if password else ()
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@password_option
+@passwords_option
 @click.option("--no-embed", is_flag=True, help="Leave the vectors for a later `arr embed`.")
 @project_options
 @json_option
-def add(paths: tuple[Path, ...], password: str | None, no_embed: bool, where: Where, as_json: bool) -> None:
+def add(paths: tuple[Path, ...], passwords: tuple[str, ...], no_embed: bool, where: Where, as_json: bool) -> None:
     """Take in folders and files, then embed them.
 
     Text is searchable as soon as it is stored; vectors follow, and may be stopped with Ctrl-C and resumed with
@@ -69,19 +72,17 @@ def add(paths: tuple[Path, ...], password: str | None, no_embed: bool, where: Wh
         results = []
         for path in paths:
             with progress_bar(f"Reading {path.name or path}", quiet=as_json) as update:
-                results.append(
-                    database.add(path, lambda phase, done, total: update(done, total), passwords=_given(password))
-                )
+                results.append(database.add(path, lambda phase, done, total: update(done, total), passwords=passwords))
         _finish(database, results, no_embed, as_json, next_step='arr search "your question"')
 
 
 @click.command()
-@password_option
+@passwords_option
 @click.option("--no-embed", is_flag=True, help="Leave the vectors for a later `arr embed`.")
 @click.option("--watch", "is_watching", is_flag=True, help="Go on syncing when files change, until Ctrl-C.")
 @project_options
 @json_option
-def sync(password: str | None, no_embed: bool, is_watching: bool, where: Where, as_json: bool) -> None:
+def sync(passwords: tuple[str, ...], no_embed: bool, is_watching: bool, where: Where, as_json: bool) -> None:
     """Bring the added folders up to date with the disk: new, edited, renamed and deleted files.
 
     With --watch (which needs the extra `watch`) it goes on: changes are gathered for a moment, then synced, and what
@@ -92,15 +93,15 @@ def sync(password: str | None, no_embed: bool, is_watching: bool, where: Where, 
       arr sync
     """
     if is_watching:
-        _watch(where, password, no_embed, as_json)
+        _watch(where, passwords, no_embed, as_json)
         return
     with where.open() as database:
         with progress_bar("Looking for changes", quiet=as_json) as update:
-            results = [database.sync(lambda phase, done, total: update(done, total), passwords=_given(password))]
+            results = [database.sync(lambda phase, done, total: update(done, total), passwords=passwords)]
         _finish(database, results, no_embed, as_json)
 
 
-def _watch(where: Where, password: str | None, no_embed: bool, as_json: bool) -> None:
+def _watch(where: Where, passwords: tuple[str, ...], no_embed: bool, as_json: bool) -> None:
     """Sync now and after each change; what a sync did is printed when it did something."""
     from arr_sql.cli._watch import require_watcher, watch
 
@@ -111,7 +112,7 @@ def _watch(where: Where, password: str | None, no_embed: bool, as_json: bool) ->
         nonlocal is_first
         # Opened anew each time: between two changes nothing is held.
         with where.open() as database:
-            done = database.sync(passwords=_given(password))
+            done = database.sync(passwords=passwords)
             if is_first or done.has_changes:
                 _finish(database, [done], no_embed, as_json, in_lines=True)
         is_first = False
