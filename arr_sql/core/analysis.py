@@ -76,20 +76,20 @@ def _wrapped() -> re.Pattern[str]:
     return re.compile(rf"\n(?<=[{UNSPACED}]\n)[ \t]*(?=[{UNSPACED}])")
 
 
-_MAX_KEPT, _MAX_TEXTS = 40, 1 << 17
+_MAX_KEPT = 40
 
 
 class _Kept(dict[str, str]):
     """The marked terms of each short text seen so far, bounded; longer ones are not kept."""
 
-    def __init__(self, terms_of: Callable[[str], str]) -> None:
+    def __init__(self, terms_of: Callable[[str], str], limit: int) -> None:
         super().__init__()
-        self._terms_of = terms_of
+        self._terms_of, self._limit = terms_of, limit
 
     def __missing__(self, text: str) -> str:
         terms = self._terms_of(text)
         if len(text) <= _MAX_KEPT:
-            if len(self) >= _MAX_TEXTS:
+            if len(self) >= self._limit:
                 self.clear()
             self[text] = terms
         return terms
@@ -102,8 +102,9 @@ def _marked(chunk: str) -> str:
     return terms if _WORD in terms else terms.replace(_UNCOUNTED, _WORD, 1)
 
 
-_chunk_terms = _Kept(_marked)
-_token_terms = _Kept(lambda token: "".join(map(_chunk_terms.__getitem__, cut.chunks(token))))
+# About 30 MB together when full.
+_chunk_terms = _Kept(_marked, 1 << 17)
+_token_terms = _Kept(lambda token: "".join(map(_chunk_terms.__getitem__, cut.chunks(token))), 1 << 16)
 
 
 def query_terms(text: str) -> dict[str, float]:
