@@ -102,7 +102,7 @@ def _marked(chunk: str) -> str:
     return terms if _WORD in terms else terms.replace(_UNCOUNTED, _WORD, 1)
 
 
-# About 30 MB together when full.
+# About 40 MB together when full.
 _chunk_terms = _Kept(_marked, 1 << 17)
 _token_terms = _Kept(lambda token: "".join(map(_chunk_terms.__getitem__, cut.chunks(token))), 1 << 16)
 
