@@ -37,33 +37,45 @@ def turned(page: str, markdown: str) -> str:
     return LINK.sub(turn, markdown)
 
 
-def copied(path: str, text: str) -> str:
-    """A page from the repository's top as it stands in the site: links into docs/ lead there, links to folders nowhere."""
+def copied(path: str, text: str) -> tuple[str, set[str]]:
+    """A page from outside docs/ as it stands in the site, and the files outside docs/ that it links to.
+
+    Links into docs/ lead there, links to folders nowhere.
+    """
+    wanted: set[str] = set()
 
     def turn(match: re.Match[str]) -> str:
-        target = posixpath.normpath(match.group(3))
-        if (ROOT / target).is_dir():
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(path), match.group(3)))
+        if not (ROOT / target).is_file():
             return match.group(1)
-        moved = posixpath.relpath(target.removeprefix("docs/"), FOLDER) if target.startswith("docs/") else target
+        place = target.removeprefix("docs/")
+        if place == target:
+            wanted.add(target)
+            place = f"{FOLDER}/{target}"
+        moved = posixpath.relpath(place, posixpath.dirname(f"{FOLDER}/{path}"))
         return f"[{match.group(1)}]({moved}{match.group(4) or ''})"
 
-    return OWN_LINK.sub(turn, text) if path.endswith(".md") else text
+    return OWN_LINK.sub(turn, text), wanted
 
 
 def on_files(files: Any, config: Any) -> Any:
     """Add every file outside docs/ that a page links to, and what those pages link to themselves."""
     from mkdocs.structure.files import File, InclusionLevel
 
-    wanted = set(PAGES)
+    wanted, done = set(PAGES), set[str]()
     for file in files.documentation_pages():
         text = Path(file.abs_src_path).read_text("utf-8")
         wanted |= {path for _, link, _, _ in LINK.findall(text) if (path := outside(file.src_uri, link))}
-    for name in PAGES:
-        wanted |= {link for _, _, link, _ in OWN_LINK.findall((ROOT / name).read_text("utf-8")) if "docs/" not in link}
-    for path in sorted(path for path in wanted if (ROOT / path).is_file()):
-        content = copied(path, (ROOT / path).read_text("utf-8"))
-        inclusion = InclusionLevel.NOT_IN_NAV
-        files.append(File.generated(config, f"{FOLDER}/{path}", content=content, inclusion=inclusion))
+    while left := sorted(path for path in wanted - done if (ROOT / path).is_file()):
+        for path in left:
+            place, inclusion = f"{FOLDER}/{path}", InclusionLevel.NOT_IN_NAV
+            if path.endswith(".md"):
+                content, more = copied(path, (ROOT / path).read_text("utf-8"))
+                wanted |= more
+                files.append(File.generated(config, place, content=content, inclusion=inclusion))
+            else:
+                files.append(File.generated(config, place, abs_src_path=str(ROOT / path), inclusion=inclusion))
+        done |= set(left)
     return files
 
 

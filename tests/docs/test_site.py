@@ -44,8 +44,11 @@ def test_links_are_turned() -> None:
     turned = "[r](repository/README.md#x) [b](b.md) [w](https://example.org) [a](#a)"
     assert SITE.turned("a.md", "[r](../README.md#x) [b](b.md) [w](https://example.org) [a](#a)") == turned
     assert SITE.turned("zh/a.md", "[r](../../README.zh-CN.md)") == "[r](../repository/README.zh-CN.md)"
-    copied = SITE.copied("README.md", "[t](docs/tutorial.md#3) [f](arr_sql) [l](LICENSE) [w](https://example.org)")
-    assert copied == "[t](../tutorial.md#3) f [l](LICENSE) [w](https://example.org)"
+    text = "[t](docs/tutorial.md#3) [f](arr_sql) [l](LICENSE) [w](https://example.org) ![p](docs/images/x.png)"
+    copied, wanted = SITE.copied("README.md", text)
+    assert copied == "[t](../tutorial.md#3) f [l](LICENSE) [w](https://example.org) !p"
+    assert wanted == {"LICENSE"}
+    assert SITE.copied("arr_sql/x.md", "[r](../README.md)") == ("[r](../README.md)", {"README.md"})
 
 
 def test_the_checker_finds_what_is_broken(tmp_path: Path) -> None:
