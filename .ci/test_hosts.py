@@ -1,6 +1,7 @@
 """sqlite-utils and Datasette, installed beside the package, answer the recipes of docs/sql.md. Not part of `pytest`:
 
-python3 -m venv .venv-hosts && .venv-hosts/bin/python -m pip install -q . --group hosts
+python3 -m venv .venv-hosts && .venv-hosts/bin/python -m pip install -q -U pip
+.venv-hosts/bin/python -m pip install -q . --group hosts
 .venv-hosts/bin/python -m pytest -q .ci/test_hosts.py
 """
 
