@@ -25,7 +25,7 @@ from arr_sql.evaluation.bootstrap import intervals
 from arr_sql.evaluation.gold_models import Document
 from arr_sql.evaluation.metrics import average_precision, mean, ndcg_at, recall_at, reciprocal_rank
 from arr_sql.index.embedders.model_store import open_embedder
-from arr_sql.policy.retrieval_router import DEPTH, _ordered
+from arr_sql.policy.retrieval_router import DEPTH, _ordered, keep_order
 from arr_sql.retrieval.hybrid_retriever import RankedList, fuse
 from benchmarks.embedding_cache import ORDER, CachedEmbedder, cache_folder
 from benchmarks.judged_collection import Collection, Topic, read_collection
@@ -61,7 +61,7 @@ def product_rankings(collection: Collection, folder: Path, embedder: CachedEmbed
             for name in set(found) & {"bm25", "vector"}:
                 found[name].append([hit.source_ref for hit in asked[name].answer.hits])
             found["fused"].append([item.hit.source_ref for item in fuse(cut).items])
-            found["reranked"].append([one.item.hit.source_ref for one in _ordered(topic.text, cut)[0]])
+            found["reranked"].append([one.item.hit.source_ref for one in _ordered(topic.text, cut, keep_order)[0]])
     return found
 
 

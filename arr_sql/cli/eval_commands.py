@@ -91,7 +91,7 @@ def run(
 @evaluation.command("compare")
 @click.argument("first", type=GOLD)
 @click.argument("second", type=GOLD)
-@click.option("--mode", type=NAME, default="reranked", show_default=True)
+@click.option("--mode", type=NAME, default="search", show_default=True)
 @click.option("--metric", type=NAME, default="ndcg_at_10", show_default=True)
 @click.option("--tolerance", type=click.FloatRange(min=0), help="How far below an expected value is no loss.")
 @json_option

@@ -43,13 +43,14 @@ from arr_sql.cli._shared import (
     show_default=True,
     help="Who orders: the rules, the language model, or both together.",
 )
+@click.option("--no-floor", is_flag=True, help="Show what was found even where it is too far from the question.")
 @click.option("--full", is_flag=True, help="Print whole chunks instead of their best lines.")
 @click.option("--strict", is_flag=True, help="Exit with 3 when the answer is partial or degraded.")
 @project_options
 @json_option
 def search(
-    query: str, k: int | None, plan_file: Any, planner: Any, rerank: Any, full: bool, strict: bool, where: Where,
-    as_json: bool,
+    query: str, k: int | None, plan_file: Any, planner: Any, rerank: Any, no_floor: bool, full: bool, strict: bool,
+    where: Where, as_json: bool,
 ) -> None:  # fmt: skip
     """Find evidence for QUERY, with the account of how it was found.
 
@@ -58,7 +59,9 @@ def search(
       arr search "why did the warmup run diverge" -k 5
     """
     with where.open() as database:
-        result = database.search(query, k=k, plan=_read_plan(plan_file), planner=planner, rerank=rerank)
+        result = database.search(
+            query, k=k, plan=_read_plan(plan_file), planner=planner, rerank=rerank, floor=not no_floor
+        )
         is_empty = not result.evidence and database.status().get("sources", 0) == 0
     if as_json:
         print_json(result.model_dump(mode="json"))
@@ -90,7 +93,7 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
     """The answer for people: evidence, then what ran, then what was refused or weaker."""
     from rich.text import Text
 
-    from arr_sql.core.router_models import REASON_TEXT
+    from arr_sql.core.router_models import REASON_TEXT, ReasonCode
     from arr_sql.retrieval.snippet import best_lines
 
     out = console()
@@ -116,7 +119,9 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
             "nothing_found": "Nothing found.",
             "incomplete": "Nothing found, but not everything could be searched (below).",
         }
-        echo(sentences.get(result.state, result.state))
+        is_below = any(item.code == ReasonCode.BELOW_FLOOR for item in result.rejections)
+        weak = " What came nearest is too far from the question; `--no-floor` shows it." if is_below else ""
+        echo(sentences.get(result.state, result.state) + weak)
     if result.plan.reason.startswith("language model"):
         out.print(Text(f"Plan:     {result.plan.reason}, {_plan_words(result.plan)}", style="dim"))
     ran = "  ".join(

@@ -86,6 +86,7 @@ class ReasonCode(str, Enum):
     LLM_BAD_SCORE = "llm_bad_score"
     # The run.
     NO_NEW_EVIDENCE = "no_new_evidence"
+    BELOW_FLOOR = "below_floor"
     RECORD_NOT_WRITTEN = "record_not_written"
 
     def __str__(self) -> str:
@@ -142,6 +143,8 @@ REASON_TEXT: dict[ReasonCode, str] = {
     ReasonCode.LLM_WRONG_IDS: "The model did not score each candidate exactly once.",
     ReasonCode.LLM_BAD_SCORE: "A score of the model is not a finite number from 0 to 1.",
     ReasonCode.NO_NEW_EVIDENCE: "A round added nothing new, so the remaining rounds were not run.",
+    ReasonCode.BELOW_FLOOR: "What was found is too far from the question to be an answer, so it was set aside. "
+    "`arr search --no-floor` shows it.",
     ReasonCode.RECORD_NOT_WRITTEN: "The file or medium is read-only, full or kept locked by another process: no record was written.",
 }
 

@@ -133,13 +133,15 @@ class EvaluationStore:
         """The answer of each channel alone."""
         return channel_answers(self._open(alias), query, depth)
 
-    def search(self, alias: str, query: str, k: int, **asked: Any) -> tuple[RouterResult, float]:
-        """The answer of the default search, and its milliseconds. Writes no record.
+    def search(
+        self, alias: str, query: str, k: int, floor: bool = True, **asked: Any
+    ) -> tuple[RouterResult, float]:
+        """The answer of the search, and its milliseconds. Writes no record.
 
         ``asked`` are the search's ``planner``, ``rerank`` and ``llm_budget``.
         """
         started = time.perf_counter()
-        result = self._open(alias).search(query, k=k, write_record=False, **asked)
+        result = self._open(alias).search(query, k=k, floor=floor, write_record=False, **asked)
         return result, 1000 * (time.perf_counter() - started)
 
     def facts(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.audit_verify import verify_audit
 from arr_sql.memory.retrieval_log import ERASED, read_retrievals
 from arr_sql.memory.scope_store import ScopeRow, read_scope
-from arr_sql.policy.admission import Policy
+from arr_sql.policy.admission import policy_of
 from arr_sql.policy.replay_compare import (
     Cause,
     Difference,
@@ -346,7 +346,7 @@ def _has_vectors(store: ReplayStore, record: Mapping[str, Any]) -> bool:
 def _policy_changed(record: Mapping[str, Any], again: Rerun) -> bool:
     """Other rules, or a channel of one's own that is not registered here."""
     codes = {item["code"] for item in again.account["rejections"]} - {item["code"] for item in record["rejections"]}
-    return record["policy_hash"] != Policy().hash or "not_registered" in codes
+    return record["policy_hash"] != policy_of(record["policy_hash"]).hash or "not_registered" in codes
 
 
 def _files_changed(store: ReplayStore, record: Mapping[str, Any], again: Rerun, setting: Setting) -> bool:

@@ -23,7 +23,7 @@ from arr_sql.database.advice import ADVISERS, is_advice, recorded_order
 from arr_sql.database.replay_store import ReplayStore
 from arr_sql.errors import ChannelError, ModelError
 from arr_sql.index.vector_state import vector_state
-from arr_sql.policy.admission import Policy
+from arr_sql.policy.admission import policy_of
 from arr_sql.policy.replay_compare import comparable
 from arr_sql.policy.retrieval_router import Limits, RunOutcome, keep_order, run
 from arr_sql.retrieval.bm25_retriever import Bm25Retriever
@@ -88,7 +88,7 @@ def rerun(store: ReplayStore, record: Mapping[str, Any], query: str, setting: Se
         store.scope,
         plan,
         catalog,
-        policy=Policy(),
+        policy=policy_of(record["policy_hash"]),
         limits=_limits(record["limits"]),
         stale=stale,
         reorder=recorded_order(record) or keep_order,

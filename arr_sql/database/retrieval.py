@@ -18,12 +18,14 @@ from arr_sql.database.base import DatabaseBase, installed_embedder, shared_embed
 from arr_sql.database.explanation import explained
 from arr_sql.errors import InputError, QueryEmpty, StoreBusy, StoreFull, StoreReadOnly
 from arr_sql.index.text_index import TEXT_INDEX_VERSION, stale_text_indexes
+from arr_sql.index.vector_state import vector_state
 from arr_sql.ingest.roots import is_other_branch, read_roots
 from arr_sql.memory.retrieval_log import PlanOrigin, RetrievalRecord, add_retrieval, read_retrievals
 from arr_sql.memory.scope_store import read_scope
 from arr_sql.policy.admission import Policy, ToolFacts, Verdict, admit
 from arr_sql.policy.plan_rules import parse_plan, rule_plan
 from arr_sql.policy.retrieval_router import Limits, RunOutcome, run
+from arr_sql.retrieval.answer_floor import AnswerFloor
 from arr_sql.retrieval.bm25_retriever import Bm25Retriever
 from arr_sql.retrieval.bm25_scoring import Bm25Parameters
 from arr_sql.retrieval.catalog import Catalog, Channel
@@ -63,13 +65,17 @@ class RetrievalMethods(DatabaseBase):
 
     def search(
         self, query: str, *, k: int | None = None, plan: Any = None, planner: PlannerName = "rules",
-        rerank: RerankName = "rule", llm_budget: RetrievalBudget | None = None, write_record: bool = True,
+        rerank: RerankName = "rule", llm_budget: RetrievalBudget | None = None, floor: bool = True,
+        write_record: bool = True,
     ) -> RouterResult:  # fmt: skip
         """Evidence for ``query`` with the account of how it was found; the retrieval is recorded.
 
         ``planner="llm"`` asks the operator's language model for a plan, ``rerank="llm"`` or ``"hybrid"`` for an order,
         within ``llm_budget`` (default: one call each). Any fault of it leaves the rules' plan or order and a code in
-        ``degradations``. Raises QueryEmpty, PlanInvalid and other InputErrors for the caller's mistakes; a channel's failure is a value.
+        ``degradations``. With ``floor`` an answer that is too far from the question is set aside (``below_floor`` in
+        ``rejections``, state ``nothing_found``); without it whatever is found is returned.
+
+        Raises QueryEmpty, PlanInvalid and other InputErrors for the caller's mistakes; a channel's failure is a value.
         """
         query, limits = _checked_query(query), self._limits
         if plan is not None and planner != "rules":
@@ -88,7 +94,7 @@ class RetrievalMethods(DatabaseBase):
             parsed = parse_plan(plan, query)
         else:
             parsed, origin = advice.plan(query, catalog.names())
-        policy, roots = Policy(), {root.id: root for root in self._grep_roots()}
+        policy, roots = self._policy(floor), {root.id: root for root in self._grep_roots()}
         with store_errors(self.path), same_snapshot(list(self._readers.values())), FreshnessChecker(roots) as freshness:
             scope_row = read_scope(self._reader("main"), self.scope)
             outcome = run(
@@ -106,6 +112,13 @@ class RetrievalMethods(DatabaseBase):
             duration_ms=1000 * (time.monotonic() - started), language_model=advice.record(),
         )  # fmt: skip
         return self._recorded(record, outcome, write_record, now)
+
+    def _policy(self, floor: bool) -> Policy:
+        """The floor's weights are fitted for one model: where the scope's vectors are another's, there is no floor."""
+        fitted = AnswerFloor()
+        with store_errors(self.path):
+            models = {row["model_id"] for row in vector_state(self._reader("main"), self.scope)}
+        return Policy(floor=fitted) if floor and models == {fitted.model_id} else Policy()
 
     def _recorded(
         self, record: RetrievalRecord, outcome: RunOutcome, write_record: bool, now: datetime

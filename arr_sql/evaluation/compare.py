@@ -13,9 +13,9 @@ from typing import Any
 from arr_sql.errors import InputError
 from arr_sql.evaluation.bootstrap import intervals
 from arr_sql.evaluation.metrics import mean
-from arr_sql.evaluation.modes import CHANNELS, FUSIONS, RERANKED
+from arr_sql.evaluation.modes import CHANNELS, FUSIONS, RERANKED, SEARCH
 
-STAGES = (*CHANNELS, *FUSIONS, RERANKED)
+STAGES = (*CHANNELS, *FUSIONS, RERANKED, SEARCH)
 EQUAL = 1e-9
 DEFAULT_TOLERANCE = 0.005
 LOWER_IS_BETTER = frozenset({"scope_leak_count", "false_answer_rate"})

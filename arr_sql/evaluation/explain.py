@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from arr_sql.core.router_models import ReasonCode
 from arr_sql.errors import InputError
 from arr_sql.evaluation.gold_models import GoldSet, Topic
 from arr_sql.evaluation.lost import STAGES, path_of
@@ -30,18 +31,20 @@ def explain(gold: GoldSet, store: GoldStore, topic_id: str, k: int = 10) -> dict
     topic = find_topic(gold, topic_id)
     units = Units(gold.judgements.get(topic_id, ()), store.chunks(topic.scope))
     asked = store.ask(topic.scope, topic.query, DEPTH)
-    result, _ = store.search(topic.scope, topic.query, DEPTH)
+    said, _ = store.search(topic.scope, topic.query, DEPTH)
+    is_below = any(item.code == ReasonCode.BELOW_FLOOR for item in said.rejections)
+    result = store.search(topic.scope, topic.query, DEPTH, floor=False)[0] if is_below else said
     rankings = {name: units.ranking(hit.chunk_id for hit in mode_hits(name, asked)) for name in (*CHANNELS, "rrf-4")}
     answer = units.ranking(item.chunk_id for item in result.evidence)
     where = {item.chunk_id: f"{item.source_ref} {item.locator}".strip() for item in result.evidence}
     notes = {j.item.text: j.note for j in gold.judgements.get(topic_id, ())}
     paths = [
-        path_of(unit, {name: rankings[name] for name in CHANNELS}, rankings["rrf-4"], answer, k)
+        path_of(unit, {name: rankings[name] for name in CHANNELS}, rankings["rrf-4"], answer, k, is_below)
         for unit in sorted(units.units, key=lambda unit: -unit.grade)
         if unit.grade > 0
     ]
     return {
-        "topic": topic.model_dump(mode="json", by_alias=True), "state": result.state,
+        "topic": topic.model_dump(mode="json", by_alias=True), "state": said.state, "below_floor": is_below,
         "channels": {
             name: {"state": one.answer.state, "code": str(one.answer.code or ""), "candidates": len(one.answer.hits)}
             for name, one in asked.items()

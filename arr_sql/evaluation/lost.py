@@ -11,6 +11,7 @@ STAGES: dict[str, str] = {
     "found": "it is in the answer",
     "not_indexed": "nothing of it is in the index",
     "no_candidate": "no channel offered it",
+    "below_floor": "it was within k, and the whole answer was set aside as too far from the question",
     "cut": "every channel ranked it below k, and so did fusion and reranking",
     "fused_down": "a channel ranked it within k, fusion did not, and reranking did not bring it back",
     "reranked_down": "fusion ranked it within k, reranking did not",
@@ -30,12 +31,16 @@ class Path:
 
 
 def path_of(
-    unit: Unit, channels: Mapping[str, Sequence[str]], fused: Sequence[str], reranked: Sequence[str], k: int
-) -> Path:
-    """What became of ``unit`` in lists of items, best first."""
+    unit: Unit, channels: Mapping[str, Sequence[str]], fused: Sequence[str], reranked: Sequence[str], k: int,
+    is_below: bool = False,
+) -> Path:  # fmt: skip
+    """What became of ``unit`` in lists of items, best first. ``is_below``: the floor set the whole answer aside."""
     ranks = {name: _rank(unit.name, ranking) for name, ranking in channels.items()}
     in_fused, in_answer = _rank(unit.name, fused), _rank(unit.name, reranked)
-    return Path(unit.name, unit.grade, _stage(unit, ranks, in_fused, in_answer, k), ranks, in_fused, in_answer)
+    stage = _stage(unit, ranks, in_fused, in_answer, k)
+    if is_below and stage == "found":
+        stage = "below_floor"
+    return Path(unit.name, unit.grade, stage, ranks, in_fused, in_answer)
 
 
 def _stage(unit: Unit, ranks: Mapping[str, int | None], fused: int | None, reranked: int | None, k: int) -> str:

@@ -15,8 +15,10 @@ FUSIONS: dict[str, tuple[str, ...]] = {
     "rrf-4": CHANNELS,
 }
 RERANKED = "reranked"
-"""What `arr search` does: four channels, fusion, rule rerank."""
-MODES = (*CHANNELS, *FUSIONS, RERANKED)
+"""Four channels, fusion, rule rerank: `arr search --no-floor`."""
+SEARCH = "search"
+"""What `arr search` answers: the same, with the floor under the answer."""
+MODES = (*CHANNELS, *FUSIONS, RERANKED, SEARCH)
 MODE_TEXT = {
     "plain-grep": "grep as a person would: the whole query, else most of its words, in the order of the files",
     "research-memory": "memories alone",
@@ -26,7 +28,8 @@ MODE_TEXT = {
     "rrf-2": "BM25 and vectors, fused",
     "rrf-3": "memories, grep and BM25, fused",
     "rrf-4": "all four channels, fused",
-    RERANKED: "all four, fused and reranked: the default of `arr search`",
+    RERANKED: "all four, fused and reranked",
+    SEARCH: "the same with the floor under the answer: what `arr search` says",
 }
 
 

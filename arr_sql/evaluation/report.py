@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from arr_sql.evaluation.lost import STAGES
-from arr_sql.evaluation.modes import MODE_TEXT, RERANKED
+from arr_sql.evaluation.modes import MODE_TEXT, RERANKED, SEARCH
 from arr_sql.evaluation.research_eval import metric_names
 from arr_sql.evaluation.svg import bars, curves
 
@@ -81,7 +81,7 @@ def html_page(data: Mapping[str, Any]) -> str:
     """The whole report as one page: plots as inline SVG, light and dark by the reader's own setting."""
     recall, mrr, ndcg, _ = metric_names(data["k"])
     gold, modes = data["gold"], data["modes"]
-    best = RERANKED if RERANKED in modes else next(iter(modes))
+    best = next((mode for mode in (SEARCH, RERANKED) if mode in modes), next(iter(modes)))
     head, summary = modes[best], tables(data)
     cards = [
         (ndcg, _share(head[ndcg]), f"95 % {_interval(head['intervals'][ndcg])}"),

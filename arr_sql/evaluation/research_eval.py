@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from arr_sql.core.decode import Decoded, decode
+from arr_sql.core.router_models import ReasonCode, RouterResult
 from arr_sql.evaluation.bootstrap import intervals
 from arr_sql.evaluation.gold_models import MEMORY_PREFIX, GoldSet, Topic
 from arr_sql.evaluation.lost import path_of
@@ -27,7 +28,7 @@ from arr_sql.evaluation.metrics import (
     reciprocal_rank,
     scope_leak_count,
 )
-from arr_sql.evaluation.modes import CHANNELS, FUSIONS, MODES, RERANKED, mode_hits, mode_ms
+from arr_sql.evaluation.modes import CHANNELS, FUSIONS, MODES, RERANKED, SEARCH, mode_hits, mode_ms
 from arr_sql.evaluation.store_protocol import GoldStore, Progress
 from arr_sql.evaluation.units import Units
 
@@ -101,7 +102,7 @@ def _ask(
     asked = store.ask(topic.scope, topic.query, DEPTH)
     found: dict[str, Found] = {}
     for mode in dict.fromkeys((*CHANNELS, *FUSIONS, *modes)):
-        if mode == RERANKED:
+        if mode in (RERANKED, SEARCH):
             continue
         hits = mode_hits(mode, asked)
         found[mode] = Found(
@@ -112,24 +113,32 @@ def _ask(
         if one.answer.state not in ("ok", "empty"):
             errors[name][str(one.answer.code or one.answer.state)] += 1
     result, ms = store.search(topic.scope, topic.query, DEPTH)
+    found[SEARCH] = _found(result, ms)
+    if any(item.code == ReasonCode.BELOW_FLOOR for item in result.rejections):
+        result, ms = store.search(topic.scope, topic.query, DEPTH, floor=False)
+    found[RERANKED] = _found(result, ms)
     for name, code in (
         *((item.tool_name, item.code) for item in result.degradations),
         *((item.tool_name, item.code) for item in result.rejections),
     ):
         errors[RERANKED][f"{name}:{code}" if name else str(code)] += 1
-    found[RERANKED] = Found(
+    return found, {name: one.answer.state for name, one in asked.items()}
+
+
+def _found(result: RouterResult, ms: float) -> Found:
+    return Found(
         tuple(item.chunk_id for item in result.evidence),
         tuple((item.chunk_id, item.source_ref, item.content) for item in result.evidence), ms, result.state,
     )  # fmt: skip
-    return found, {name: one.answer.state for name, one in asked.items()}
 
 
 def _topic_row(
     gold: GoldSet, topic: Topic, units: Units, found: Mapping[str, Found], own: set[str], k: int
 ) -> dict[str, Any]:
     rankings = {mode: units.ranking(one.ids) for mode, one in found.items()}
+    is_below = bool(rankings[RERANKED]) and not rankings[SEARCH]
     paths = [
-        path_of(unit, {name: rankings[name] for name in CHANNELS}, rankings["rrf-4"], rankings[RERANKED], k)
+        path_of(unit, {name: rankings[name] for name in CHANNELS}, rankings["rrf-4"], rankings[RERANKED], k, is_below)
         for unit in units.units
         if unit.grade > 0
     ]

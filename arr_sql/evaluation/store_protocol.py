@@ -42,8 +42,8 @@ class GoldStore(Protocol):
         """The answer of each channel alone, one after the other, by channel name."""
         ...
 
-    def search(self, alias: str, query: str, k: int) -> tuple[RouterResult, float]:
-        """The answer of the default search, and its milliseconds. Writes no record."""
+    def search(self, alias: str, query: str, k: int, floor: bool = True) -> tuple[RouterResult, float]:
+        """The answer of the search, with the floor or without, and its milliseconds. Writes no record."""
         ...
 
     def facts(self) -> dict[str, Any]:

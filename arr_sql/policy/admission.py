@@ -11,6 +11,7 @@ from typing import Any
 
 from arr_sql.core.canonical import sha256_json
 from arr_sql.core.router_models import MAX_CALLS, QueryPlan, ReasonCode
+from arr_sql.retrieval.answer_floor import AnswerFloor
 from arr_sql.retrieval.catalog import ALLOWED_PROVIDERS, UNSAFE_WORDS, has_unsafe_word
 
 POLICY_VERSION = "1"
@@ -28,10 +29,14 @@ class ToolFacts:
 
 @dataclass(frozen=True)
 class Policy:
-    """What may run. ``hash`` is kept with every retrieval, so that a replay can tell that the policy changed."""
+    """What may run and what counts as an answer. ``hash`` is kept with every retrieval, so that a replay can tell that
+    the policy changed.
+    """
 
     allowed_providers: frozenset[str] = ALLOWED_PROVIDERS
     max_calls: int = MAX_CALLS
+    floor: AnswerFloor | None = None
+    """None: whatever is found is evidence."""
 
     @property
     def hash(self) -> str:
@@ -39,9 +44,16 @@ class Policy:
         return sha256_json(
             {
                 "version": POLICY_VERSION, "providers": sorted(self.allowed_providers), "max_calls": self.max_calls,
-                "unsafe_words": sorted(UNSAFE_WORDS),
+                "unsafe_words": sorted(UNSAFE_WORDS), **({"floor": self.floor.values()} if self.floor else {}),
             }
         )  # fmt: skip
+
+
+def policy_of(recorded_hash: str) -> Policy:
+    """The policy of this program that has the hash, with the floor or without; the plain one where none has it."""
+    return next(
+        (policy for policy in (Policy(floor=AnswerFloor()), Policy()) if policy.hash == recorded_hash), Policy()
+    )
 
 
 @dataclass(frozen=True)

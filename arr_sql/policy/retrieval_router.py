@@ -26,6 +26,7 @@ from arr_sql.core.router_models import (
     ToolTrace,
 )
 from arr_sql.policy.admission import Policy, ToolFacts, Verdict, admit
+from arr_sql.retrieval.answer_floor import AnswerFloor, strength
 from arr_sql.retrieval.catalog import Catalog, ChannelAnswer, FileRef, Hit, Registration
 from arr_sql.retrieval.hybrid_retriever import RankedList, fuse
 from arr_sql.retrieval.rule_reranker import Reranked, rerank
@@ -91,6 +92,16 @@ class _Account:
         """Note what became of one call."""
         self.by_call[(verdict.round_index, verdict.call_index)] = trace
 
+    def set_aside(self) -> None:
+        """All hits are below the floor: say so, channel by channel, with their number."""
+        for place, trace in self.by_call.items():
+            if trace.eligible_count:
+                self.by_call[place] = trace.model_copy(
+                    update={"detail": {**trace.detail, "below_floor": trace.eligible_count}}
+                )
+        for name, count in Counter({t.tool_name: t.eligible_count for t in self.traces if t.eligible_count}).items():
+            self.rejections.append(Rejection(code=ReasonCode.BELOW_FLOOR, tool_name=name, count=count))
+
     @property
     def traces(self) -> tuple[ToolTrace, ...]:
         """One trace a call, in the order of the plan."""
@@ -146,7 +157,7 @@ def run(
         if not stopped and len(seen) == before and round_index + 1 < len(plan.tool_rounds):
             stopped = True
             account.degradations.append(Degradation(code=ReasonCode.NO_NEW_EVIDENCE, detail={"round": round_index}))
-    return _outcome(query, account, limits, certify, reorder)
+    return _outcome(query, account, limits, certify, reorder, policy.floor)
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
@@ -332,17 +343,30 @@ def _trace(
 
 
 def _outcome(
-    query: str, account: _Account, limits: Limits, certify: Callable[[Hit], FreshnessCertificate], reorder: Reorder
-) -> RunOutcome:
-    ordered, conflicts = _ordered(query, account.lists, reorder)
+    query: str, account: _Account, limits: Limits, certify: Callable[[Hit], FreshnessCertificate], reorder: Reorder,
+    floor: AnswerFloor | None,
+) -> RunOutcome:  # fmt: skip
+    is_below = _is_below(query, account, floor)
+    ordered, conflicts = _ordered(query, account.lists, keep_order if is_below else reorder)
     for name, count in sorted(Counter(conflicts).items()):
         account.rejections.append(Rejection(code=ReasonCode.CONFLICTING_ITEM, tool_name=name, count=count))
+    if is_below:
+        account.set_aside()
+        ordered = []
     evidence = tuple(_evidence(item, certify) for item in ordered[: limits.k])
     complete = all(trace.state in ("ok", "empty") for trace in account.traces)
     state: RunState = "found" if evidence else ("nothing_found" if complete else "incomplete")
     return RunOutcome(
         evidence, account.traces, tuple(account.rejections), tuple(account.degradations), account.is_partial, state
     )
+
+
+def _is_below(query: str, account: _Account, floor: AnswerFloor | None) -> bool:
+    """Is what was found no answer? Never said of a run that is not complete: what is missing might be the answer."""
+    if floor is None or any(trace.state not in ("ok", "empty") for trace in account.traces):
+        return False
+    found = strength(query, account.lists, {t.tool_name: t.candidate_count for t in account.traces}, floor)
+    return found is not None and found < 0
 
 
 def _ordered(query: str, lists: Sequence[RankedList], reorder: Reorder) -> tuple[list[Reranked], tuple[str, ...]]:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from arr_sql.core.project import find_project
+from arr_sql.database import ResearchDatabase
 from tests.cli.support import MEMORY, arr
+from tests.retrieval.test_answer_floor import Fitted
 
 RESULT_KEYS = {
     "retrieval_id", "evidence", "traces", "rejections", "degradations", "partial", "state", "plan",
@@ -172,3 +175,15 @@ def test_rich_markup_in_evidence_is_text(project: Path) -> None:
     (project / "notes/markup.md").write_text("zebra [bold]x[/bold] :smile: [link=http://a]b[/link]\n", "utf-8")
     assert arr("sync", "--no-embed", cwd=project).code == 0
     assert "zebra [bold]x[/bold] :smile: [link=http://a]b[/link]" in arr("search", "zebra", cwd=project).out
+
+
+def test_what_is_too_far_from_the_question_is_shown_on_demand(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer says that something was set aside and how to see it."""
+    monkeypatch.setattr("arr_sql.database.base.installed_embedder", Fitted)
+    with ResearchDatabase.of_project(find_project(project), embedder=Fitted) as database:
+        database.embed()
+    ran = arr("search", "zorgle blimfrat", cwd=project)
+    assert ran.code == 0 and "Nothing found." in ran.out, ran
+    assert "`--no-floor` shows it" in ran.out and "vector: below_floor x" in ran.out
+    shown = arr("search", "zorgle blimfrat", "--no-floor", "--json", cwd=project)
+    assert shown.json["state"] == "found" and shown.json["evidence"]

@@ -16,10 +16,11 @@ from arr_sql.errors import InputError
 from arr_sql.evaluation.explain import explain
 from arr_sql.evaluation.gold import load_gold
 from arr_sql.evaluation.gold_models import GoldSet
-from arr_sql.evaluation.modes import MODES, RERANKED, mode_hits
+from arr_sql.evaluation.modes import MODES, RERANKED, SEARCH, mode_hits
 from arr_sql.evaluation.research_eval import DEPTH, Run, evaluate, metric_names
 from arr_sql.evaluation.store_protocol import Asked, StoredChunk
 from arr_sql.evaluation.trec_files import write_trec
+from arr_sql.retrieval.answer_floor import AnswerFloor
 from tests.conftest import FakeEmbedder
 from tests.evaluation.gold_maker import MEMORIES, put, write_collection, write_folder
 
@@ -163,9 +164,9 @@ class Leaking:
     def ask(self, alias: str, query: str, depth: int) -> Mapping[str, Asked]:
         return self._store.ask(alias, query, depth)
 
-    def search(self, alias: str, query: str, k: int) -> tuple[RouterResult, float]:
-        result, ms = self._store.search(alias, query, k)
-        foreign, _ = self._store.search("rival", query, k)
+    def search(self, alias: str, query: str, k: int, floor: bool = True) -> tuple[RouterResult, float]:
+        result, ms = self._store.search(alias, query, k, floor)
+        foreign, _ = self._store.search("rival", query, k, floor)
         disguised = tuple(item.model_copy(update={"scope": result.evidence[0].scope}) for item in foreign.evidence)
         return result.model_copy(update={"evidence": (*result.evidence, *disguised)}), ms
 
@@ -218,6 +219,25 @@ def test_run_files_give_trec_eval_the_same_figures(run: Run, tmp_path: Path) -> 
             assert row["mrr"] == pytest.approx(values["recip_rank"], abs=1e-6)
             assert row["recall_at_10"] == pytest.approx(values["recall_10"], abs=1e-6)
             assert row["ndcg_at_10"] == pytest.approx(values["ndcg_cut_10"], abs=1e-6)
+
+
+class Fitted(FakeEmbedder):
+    """Hashed terms under the name of the model that the floor was fitted for."""
+
+    def __init__(self) -> None:
+        super().__init__(AnswerFloor().model_id, 256)
+
+
+def test_the_floor_is_a_mode_of_its_own(gold: GoldSet, tmp_path: Path) -> None:
+    """`search` answers with the floor, `reranked` without; what the floor cost is a stage of loss."""
+    with EvaluationStore(tmp_path / "kept", gold, embedder=Fitted) as built:
+        built.build()
+        data = evaluate(gold, built, modes=(RERANKED, SEARCH)).data
+        found = explain(gold, built, "t4")
+    assert data["modes"][RERANKED]["false_answer_rate"] == 1.0 > data["modes"][SEARCH]["false_answer_rate"] == 0.0
+    lost = [path["stage"] for topic in data["topics"] for path in topic["relevant"]]
+    assert "below_floor" in lost and data["lost"]["below_floor"] == lost.count("below_floor")
+    assert found["below_floor"] and found["relevant"][0]["stage"] == "below_floor" and found["state"] == "nothing_found"
 
 
 def test_explain_follows_each_relevant_item(gold: GoldSet, store: EvaluationStore) -> None:

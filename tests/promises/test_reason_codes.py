@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from arr_sql.policy.admission import Policy, ToolFacts, admit
 from arr_sql.policy.llm_query_planner import propose_plan
 from arr_sql.policy.plan_rules import rule_plan
 from arr_sql.policy.retrieval_router import Limits, run
+from arr_sql.retrieval.answer_floor import AnswerFloor
 from arr_sql.retrieval.catalog import Catalog, ChannelAnswer
 from arr_sql.retrieval.hybrid_retriever import RankedList, fuse
 from arr_sql.retrieval.llm_reranker import candidates, judge
@@ -335,6 +337,24 @@ SCENARIOS[ReasonCode.LLM_KEY_ECHOED] = lambda bench: _over_tls(bench, say("sk-ca
 @reaches(ReasonCode.NO_NEW_EVIDENCE)
 def _nothing_new(bench: Bench) -> None:
     bench.search(bench.filled(), plan={"tool_rounds": [["bm25"], ["grep"], ["vector"]]})
+
+
+class Far(FakeEmbedder):
+    """The model that the floor was fitted for; a query is as far as can be from every text."""
+
+    def __init__(self) -> None:
+        super().__init__(AnswerFloor().model_id)
+
+    def embed_queries(self, texts: Sequence[str]) -> list[bytes | None]:
+        passages = self.embed_passages(texts)
+        return [None if p is None else struct.pack("<16f", *(-x for x in struct.unpack("<16f", p))) for p in passages]
+
+
+@reaches(ReasonCode.BELOW_FLOOR)
+def _too_far(bench: Bench) -> None:
+    database = bench.filled(embedder=Far)
+    database.embed()
+    bench.hear(database.search("pelican"))
 
 
 class OnReadOnlyMedium(ResearchDatabase):

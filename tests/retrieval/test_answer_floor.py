@@ -1,0 +1,251 @@
+"""The floor under an answer: its arithmetic, what it never judges, and what a search does with it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arr_sql.core.analysis import query_terms
+from arr_sql.core.research_models import ScopeKey
+from arr_sql.core.router_models import ReasonCode, RouterResult
+from arr_sql.database import ResearchDatabase
+from arr_sql.policy.admission import Policy, policy_of
+from arr_sql.policy.retrieval_router import Limits, run
+from arr_sql.retrieval.answer_floor import AnswerFloor, strength
+from arr_sql.retrieval.catalog import Catalog, ChannelAnswer
+from arr_sql.retrieval.hybrid_retriever import RankedList
+from tests.conftest import SCOPE, FakeEmbedder, MakeDatabase, other_scopes
+from tests.policy.test_retrieval_router import Channel, one_round
+from tests.retrieval.test_hybrid_retriever import make_hit
+
+FLOOR = AnswerFloor(
+    coverage=10.0, cosine=20.0, stands_out=30.0, log_chunks=-1.0, log_terms=-2.0, constant=-5.0, chance_gap=0.05,
+    other_script=0.25,
+)  # fmt: skip
+BOTH = {"bm25": 3, "vector": 100}
+NONSENSE = "zorgle blimfrat quexopod"
+
+
+def lists(text: str = "the router has a budget", cosine: float = 0.5, query_index: int = 0) -> list[RankedList]:
+    """One hit of each judge."""
+    return [
+        RankedList("bm25", query_index, (make_hit("a", content=text),)),
+        RankedList("vector", query_index, (make_hit("b", score=cosine, content="something else"),)),
+    ]
+
+
+def test_the_sum_worked_by_hand() -> None:
+    """Half of the question held, cosine 0.5, 100 vectors: two terms of equal weight."""
+    found = strength("router lagoon", lists(), BOTH, FLOOR)
+    assert found == pytest.approx(10 * 0.5 + 20 * 0.5 - math.log(100) - 2 * math.log(3) - 5)
+    nothing = strength("pelican lagoon", lists(), BOTH, FLOOR)
+    assert nothing == pytest.approx(10 - math.log(100) - 2 * math.log(3) - 5)
+
+
+def test_a_nearest_vector_that_stands_out_is_stronger() -> None:
+    """By how much it is nearer than the mean of the next five, beyond what chance gives."""
+
+    def value(*cosines: float) -> float:
+        hits = tuple(make_hit(f"v{n}", n + 1, cosine, content="else") for n, cosine in enumerate(cosines))
+        found = strength("pelican", [RankedList("vector", 0, hits)], BOTH, FLOOR)
+        assert found is not None
+        return found
+
+    alone = value(0.5)
+    assert value(0.5, 0.45) == alone  # chance
+    assert value(0.5, 0.3, 0.3, 0.3, 0.3, 0.3, 0.0) == pytest.approx(alone + 30 * (0.2 - 0.05))
+
+
+def test_a_question_in_another_script_need_not_be_held() -> None:
+    """Chinese about an English text and the reverse; what it holds all the same counts."""
+    plain = 10 - math.log(100) - 5
+    chinese = strength("预算", lists("a budget"), BOTH, FLOOR)
+    english = strength(
+        "budget", [RankedList("vector", 0, (make_hit("b", score=0.5, content="路由器有预算"),))], BOTH, FLOOR
+    )
+    same = strength("预算", [RankedList("vector", 0, (make_hit("b", score=0.5, content="路由器"),))], BOTH, FLOOR)
+    terms = math.log1p(len(query_terms("预算")))
+    assert chinese == pytest.approx(plain + 2.5 - 2 * terms)
+    assert english == pytest.approx(plain + 2.5 - 2 * math.log(2))
+    assert same == pytest.approx(plain - 2 * terms)
+
+
+@pytest.mark.parametrize(
+    ("found", "compared"),
+    [
+        (lists()[:1], BOTH), (lists(), {"bm25": 3}), (lists(), {"vector": 100}), (lists(query_index=1), BOTH),
+        (lists()[:1], {"bm25": 3, "vector": 0}), ([], BOTH),
+    ],
+)  # fmt: skip
+def test_it_says_nothing_where_it_cannot_judge(found: list[RankedList], compared: dict[str, int]) -> None:
+    """A judge that did not answer, or with nothing to compare; a query that is not the user's."""
+    assert strength("router", found, compared, FLOOR) is None
+
+
+def test_bm25_may_have_found_nothing() -> None:
+    """Then the cosine alone decides: a question in another language shares no word with its answer."""
+    assert strength("router", lists()[1:], BOTH, FLOOR) == pytest.approx(10 - math.log(100) - 2 * math.log(2) - 5)
+
+
+@pytest.mark.parametrize(
+    "query", ['what is "a budget" here', "where is read_rows called", "what does NCCL_TIMEOUT mean"]
+)
+def test_what_is_held_to_the_letter_is_an_answer(query: str) -> None:
+    """A quoted string, a name, an error code."""
+    assert strength(query, lists("a budget, read_rows and NCCL_TIMEOUT", cosine=-1.0), BOTH, FLOOR) == math.inf
+    assert strength(query, lists("nothing of it", cosine=-1.0), BOTH, FLOOR) != math.inf
+
+
+@given(st.floats(-1, 1), st.floats(-1, 1), st.integers(1, 10**6), st.integers(1, 10**6))
+def test_nearer_is_stronger_and_more_chunks_are_weaker(near: float, far: float, few: int, many: int) -> None:
+    """In each of the fitted weights."""
+    fitted = AnswerFloor()
+    near, far, few, many = max(near, far), min(near, far), min(few, many), max(few, many)
+
+    def value(cosine: float, chunks: int, text: str = "else") -> float:
+        found = strength("router lagoon", lists(text, cosine), {"bm25": 1, "vector": chunks}, fitted)
+        assert found is not None
+        return found
+
+    assert value(near, few) >= value(far, few) and value(near, few) >= value(near, many)
+    assert value(near, few, "a router") > value(near, few)
+
+
+# --- In the router --------------------------------------------------------------------------------------------------------
+
+
+def outcome(policy: Policy, vector: ChannelAnswer, **options: Any) -> Any:
+    """A run of the two judges, of which bm25 finds nothing."""
+    catalog = Catalog()
+    catalog.register(Channel("bm25", ChannelAnswer("empty")))
+    catalog.register(Channel("vector", vector))
+    return run("pelican", SCOPE, one_round("bm25", "vector"), catalog, policy=policy, limits=Limits(), **options)
+
+
+FAR = ChannelAnswer("ok", tuple(make_hit(f"c{n}", n + 1, 0.1 - n / 100) for n in range(7)), 1000)
+
+
+def test_an_answer_below_the_floor_is_set_aside_with_its_number() -> None:
+    """Nothing found, complete, each channel's hits counted; without the floor they are there. No order is asked for."""
+    asked: list[str] = []
+
+    def reorder(query: str, items: Any) -> Any:
+        asked.append(query)
+        return items
+
+    below = outcome(Policy(floor=AnswerFloor()), FAR, reorder=reorder)
+    assert (below.evidence, below.state, below.partial, below.degradations, asked) == (
+        (),
+        "nothing_found",
+        False,
+        (),
+        [],
+    )
+    assert [(r.code, r.tool_name, r.count) for r in below.rejections] == [(ReasonCode.BELOW_FLOOR, "vector", 7)]
+    assert [trace.detail for trace in below.traces] == [{}, {"below_floor": 7}]
+    free = outcome(Policy(), FAR, reorder=reorder)
+    assert (len(free.evidence), free.state, asked) == (7, "found", ["pelican"])
+
+
+@pytest.mark.parametrize("state", ["not_indexed", "cut", "unavailable", "stale"])
+def test_an_incomplete_answer_has_no_floor(state: Any) -> None:
+    """What is missing might be the answer."""
+    partial = ChannelAnswer(state, FAR.hits, 1000, ReasonCode.CUT)
+    found = outcome(Policy(floor=AnswerFloor()), partial)
+    assert len(found.evidence) == 7 and found.state == "found"
+
+
+def test_the_floor_is_in_the_policys_hash() -> None:
+    """Each of its weights; a record's hash gives its policy back."""
+    policies = [
+        Policy(), Policy(floor=AnswerFloor()), Policy(floor=AnswerFloor(cosine=1.0)), Policy(floor=AnswerFloor(model_id="x"))
+    ]  # fmt: skip
+    assert len({policy.hash for policy in policies}) == 4
+    assert [policy_of(policy.hash) for policy in policies] == [*policies[:2], Policy(), Policy()]
+
+
+# --- In a search ----------------------------------------------------------------------------------------------------------
+
+
+class Fitted(FakeEmbedder):
+    """Hashed terms under the name of the model that the floor was fitted for."""
+
+    def __init__(self) -> None:
+        super().__init__(AnswerFloor().model_id, 64)
+
+
+@pytest.fixture
+def database(make_database: MakeDatabase, tmp_path: Path) -> ResearchDatabase:
+    """Thirty notes with vectors."""
+    made = make_database(folder=tmp_path / "docs", embedder=Fitted)
+    fill(made, tmp_path / "docs", 30)
+    return made
+
+
+def fill(database: ResearchDatabase, folder: Path, count: int) -> None:
+    """Notes of which each has words of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        (folder / f"n{number}.md").write_text(f"The warmup of lagoon{number} took {number} steps.\n", encoding="utf-8")
+    database.add(folder)
+    database.embed()
+
+
+def codes(result: RouterResult) -> set[str]:
+    return {str(item.code) for item in result.rejections}
+
+
+def test_nonsense_finds_nothing_and_a_question_its_answer(database: ResearchDatabase) -> None:
+    """With the floor off the weak hits can be had."""
+    nonsense = database.search(NONSENSE)
+    assert (nonsense.state, nonsense.evidence, codes(nonsense)) == ("nothing_found", (), {"below_floor"})
+    assert not nonsense.partial and nonsense.degradations == ()
+    assert database.search(NONSENSE, floor=False).evidence
+    asked = database.search("warmup steps of lagoon7")
+    assert asked.state == "found" and asked.evidence[0].source_ref == "n7.md" and codes(asked) == set()
+    assert asked.evidence == database.search("warmup steps of lagoon7", floor=False).evidence
+    for k in (1, 100):
+        assert database.search(NONSENSE, k=k).evidence == ()
+
+
+def test_both_kinds_of_answer_replay(database: ResearchDatabase) -> None:
+    """Each under the policy that its record names."""
+    asked = [database.search(query, floor=floor) for query in (NONSENSE, "lagoon7 steps") for floor in (True, False)]
+    hashes = {database.retrievals(result.retrieval_id)[0]["policy_hash"] for result in asked}
+    assert hashes == {Policy().hash, Policy(floor=AnswerFloor()).hash}
+    for result in asked:
+        replayed = database.replay(result.retrieval_id)
+        assert replayed.outcome == "identical", replayed
+
+
+def test_another_model_or_none_has_no_floor(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """Its cosines mean something else."""
+    other = make_database(folder=tmp_path / "docs")
+    fill(other, tmp_path / "docs", 5)
+    result = other.search(NONSENSE)
+    assert result.evidence and codes(result) == set()
+    assert other.retrievals(result.retrieval_id)[0]["policy_hash"] == Policy().hash
+
+
+def test_other_scopes_do_not_move_the_floor(database: ResearchDatabase, tmp_path: Path) -> None:
+    """Whatever they hold, and whichever model they use: answers to the letter."""
+
+    def answers(seen: ResearchDatabase) -> list[Any]:
+        found = [seen.search(query, write_record=False) for query in (NONSENSE, "lagoon7 steps", "the warmup")]
+        return [
+            (r.evidence, r.state, r.rejections, [(t.candidate_count, t.detail) for t in r.traces]) for r in found
+        ]  # fmt: skip
+
+    before = answers(database)
+    neighbours: list[ScopeKey] = other_scopes()
+    for number, scope in enumerate(neighbours[:2]):
+        folder = tmp_path / f"other{number}"
+        options = {"project_folder": folder, "actor": "tester", "embedder": (Fitted, FakeEmbedder)[number]}
+        with ResearchDatabase.create(database.path, scope, **options) as other:
+            fill(other, folder, 60)
+    assert answers(database) == before
