@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -482,3 +483,21 @@ def mcp_tools() -> str:
         names = (f"`{name}`" if name in needed else f"`[{name}]`" for name in tool.arguments.model_fields)
         rows.append(f"| `{tool.name}` | {', '.join(names) or 'none'} | {_cell(tool.description)} |")
     return "\n".join(rows) + "\n"
+
+
+def expected_table(name: str, metric: str = "") -> str:
+    """The figures of ``benchmarks/expected/NAME.json``: metrics of each mode of one set, or one metric of several sets."""
+    value = json.loads((PACKAGE.parent / "benchmarks" / "expected" / f"{name}.json").read_text("utf-8"))
+    sets: dict[str, dict[str, dict[str, float]]] = value["expected"]
+    if metric:
+        modes = list(next(iter(sets.values())))
+        head = ["set", *modes]
+        rows = [
+            [found, *(f"{by[mode][metric]:.3f}" if mode in by else "" for mode in modes)] for found, by in sets.items()
+        ]
+    else:
+        by = next(iter(sets.values()))
+        head = ["mode", *next(iter(by.values()))]
+        rows = [[mode, *(f"{v:.3f}" if isinstance(v, float) else str(v) for v in by[mode].values())] for mode in by]
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -133,9 +133,7 @@ class EvaluationStore:
         """The answer of each channel alone."""
         return channel_answers(self._open(alias), query, depth)
 
-    def search(
-        self, alias: str, query: str, k: int, floor: bool = True, **asked: Any
-    ) -> tuple[RouterResult, float]:
+    def search(self, alias: str, query: str, k: int, floor: bool = True, **asked: Any) -> tuple[RouterResult, float]:
         """The answer of the search, and its milliseconds. Writes no record.
 
         ``asked`` are the search's ``planner``, ``rerank`` and ``llm_budget``.
