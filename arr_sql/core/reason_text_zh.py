@@ -38,6 +38,7 @@ REASON_TEXT_ZH: dict[ReasonCode, str] = {
     ReasonCode.BAD_SCORE: "有一条的分数不是有限数，已拒绝。",
     ReasonCode.CONFLICTING_ITEM: "两条的标识相同而来源、位置或内容不同；拒绝了后一条。",
     ReasonCode.NO_NEW_EVIDENCE: "有一轮没有带来新证据，其余各轮没有运行。",
+    ReasonCode.BELOW_FLOOR: "找到的内容离问题太远，不能算答案，已搁置。用 `arr search --no-floor` 可以看到。",
     ReasonCode.RECORD_NOT_WRITTEN: "文件或介质只读或已满，没有写下检索记录。",
     ReasonCode.LLM_OFF: "没有启用语言模型：未设置 ARR_LLM_ENABLED。见 `arr llm check`。",
     ReasonCode.LLM_NOT_CONFIGURED: "语言模型的设置不完整或不被允许。见 `arr llm check`。",
