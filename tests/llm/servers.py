@@ -242,3 +242,10 @@ def flood(wire: Wire, request: Request) -> None:
     piece = b"4000\r\n" + b" " * 0x4000 + b"\r\n"
     while wire.pause(0):
         wire.send(piece)
+
+
+def endless_header(wire: Wire, request: Request) -> None:
+    """A header without end."""
+    wire.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Long: ")
+    while wire.pause(0):
+        wire.send("x" * 4_096)

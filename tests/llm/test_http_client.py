@@ -117,7 +117,7 @@ FAULTS: dict[str, tuple[servers.Behaviour, str, dict[str, int]]] = {
     "half a body": (respond(b'{"a": 1}', headers={"Content-Length": "100"}), "llm_unreachable", {}),
     "hangs up": (servers.hang_up, "llm_unreachable", {}),
     "not HTTP": (lambda wire, request: wire.send("SSH-2.0-OpenSSH_9.0\r\n\r\n"), "llm_unreachable", {}),
-    "endless header": (drip("x" * 500, 0, HEAD), "llm_unreachable", {}),
+    "endless header": (servers.endless_header, "llm_unreachable", {}),
     "not JSON": (respond("<html>"), "llm_not_a_completion", {}),
     "not UTF-8": (respond(b'{"a": "\xff"}'), "llm_not_a_completion", {}),
     "two values": (respond('{"a": 1}{"a": 1}'), "llm_not_a_completion", {}),

@@ -18,7 +18,7 @@ from arr_sql.llm.budget import CallBudget
 from arr_sql.llm.prompt_files import load_prompt
 from tests.cli.support import Ran, arr
 from tests.evaluation.live_maker import small_set
-from tests.llm import servers
+from tests.llm import adversary, servers
 from tests.llm.servers import Request, Server, Wire, say
 
 PROMPTS = (load_prompt("planner"), load_prompt("reranker"))
@@ -235,6 +235,24 @@ def test_a_leak_writes_no_report(lab: tuple[Path, Server], monkeypatch: pytest.M
     ran = live(folder, "--mode", "llm")
     assert ran.code == 1 and "scope leaks" in ran.err and reports(folder) == []
     assert len(server.requests) == 2  # the plans
+
+
+HOSTILE = [
+    item for item in adversary.read("replies.jsonl") if "$QUERY" in json.dumps(item) or "$EVIDENCE" in json.dumps(item)
+]
+
+
+def test_a_report_holds_nothing_of_hostile_replies(lab: tuple[Path, Server]) -> None:
+    """Replies that repeat the query or a text: codes in the report, and none of their words in it or on the screen."""
+    folder, server = lab
+    assert len(HOSTILE) >= 8
+    for item in HOSTILE:
+        server.behave = adversary.behaviour(item, server.port)
+        ran = live(folder, "--mode", "llm", "--max-live-calls", "2")
+        assert ran.code == 0 and "Fell back to the rules" in ran.out, item["id"]
+        assert "canary" not in ran.out + ran.err
+    assert len(reports(folder)) == len(HOSTILE)
+    assert not [path for path in reports(folder) if b"canary" in path.read_bytes()]
 
 
 def test_the_projects_own_cases_run(lab: tuple[Path, Server]) -> None:
