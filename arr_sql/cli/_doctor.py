@@ -85,9 +85,9 @@ def _vec() -> Examined:
 
 
 def _model() -> Examined:
-    from arr_sql.index.embedders.model_store import find_default_model, open_embedder
+    from arr_sql.database.embedder_choice import has_embedder, open_chosen, read_choice
 
-    if find_default_model() is None:
+    if not has_embedder():
         return Examined(
             "model",
             "weaker",
@@ -95,7 +95,7 @@ def _model() -> Examined:
             "pip install 'arr-sql[local]', or see `arr model list`.",
         )
     try:
-        embedder = open_embedder()
+        embedder = open_chosen(read_choice())
     except ModelError as error:
         return Examined("model", "broken", "can't be used", str(error))
     engine = {"int8": ", 8-bit products on ONNX Runtime", "numpy": ", on NumPy"}.get(

@@ -59,6 +59,7 @@ class DatabaseBase:
         self._embedder_source = embedder or installed_embedder
         self._language_model_source = language_model or installed_language_model
         self._query_vectors: QueryVectors | None = None
+        self._older: dict[str, QueryVectors | None] = {}
         self._hot_postings = HotPostings()
         self._hot_vectors = HotVectors(lambda: open_reader(path))
         self._writer: Connection | None = None
@@ -158,7 +159,10 @@ def shared_embedder() -> Embedder | None:
 
 
 def installed_embedder() -> Embedder | None:
-    """The installed default model, or None when there is none. Raises ModelError when it is damaged."""
-    from arr_sql.index.embedders.model_store import find_default_model, open_embedder
+    """The model that ARR_EMBEDDER names, else the installed default one; None when there is none.
 
-    return open_embedder() if find_default_model() is not None else None
+    Raises ModelError when it is damaged or cannot be had.
+    """
+    from arr_sql.database.embedder_choice import has_embedder, open_chosen, read_choice
+
+    return open_chosen(read_choice()) if has_embedder() else None

@@ -148,7 +148,9 @@ class RetrievalMethods(DatabaseBase):
     def _catalog(self, now: datetime | None = None) -> tuple[Catalog, VectorRetriever]:
         """The channels. ``now`` decides what has expired: the very moment that the record keeps, so that a replay agrees."""
         catalog = Catalog()
-        vector = VectorRetriever(self._reader("vector"), self._vectors, self._has_model, self._hot_vectors)
+        vector = VectorRetriever(
+            self._reader("vector"), self._vectors, self._has_model, self._hot_vectors, self._older_vectors
+        )
         catalog.register(MemoryRetriever(self._reader("research-memory"), lambda: now or self._clock()))
         catalog.register(Bm25Retriever(self._reader("bm25"), hot=self._hot_postings))
         catalog.register(vector)
@@ -171,9 +173,18 @@ class RetrievalMethods(DatabaseBase):
         """Is a model there? Asked before one is loaded, which takes half a second."""
         if self._embedder_source not in (installed_embedder, shared_embedder):
             return self._vectors() is not None
-        from arr_sql.index.embedders.model_store import find_default_model
+        from arr_sql.database.embedder_choice import has_embedder
 
-        return find_default_model() is not None
+        return has_embedder()
+
+    def _older_vectors(self, model_id: str) -> QueryVectors | None:
+        """Query vectors of another model that made vectors of this file, while those of the chosen one are incomplete."""
+        from arr_sql.database.embedder_choice import open_older
+
+        if model_id not in self._older:
+            embedder = open_older(model_id)
+            self._older[model_id] = None if embedder is None else from_embedder(embedder)
+        return self._older[model_id]
 
     def _grep_roots(self) -> Sequence[GrepRoot]:
         return [

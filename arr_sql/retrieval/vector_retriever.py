@@ -61,10 +61,13 @@ class VectorRetriever:
 
     def __init__(
         self, reader: Connection, query_vectors: Callable[[], QueryVectors | None], has_model: Callable[[], bool],
-        hot: HotVectors | None = None,
+        hot: HotVectors | None = None, older: Callable[[str], QueryVectors | None] = lambda model_id: None,
     ) -> None:  # fmt: skip
-        """``query_vectors`` may load a model, so it is asked only when there is something to compare with."""
-        self._hot = hot
+        """``query_vectors`` may load a model, so it is asked only when there is something to compare with.
+
+        ``older`` opens another model by its id: it answers while the chosen one's vectors are fewer than its own.
+        """
+        self._hot, self._older = hot, older
         self._reader, self._query_vectors, self._has_model = reader, query_vectors, has_model
         self.used: dict[str, bytes] = {}
         self.fingerprint: str | None = None
@@ -86,6 +89,9 @@ class VectorRetriever:
         if vectors is None:
             return ChannelAnswer("unavailable", code=ReasonCode.MODEL_MISSING)
         mine = next((row for row in models if row["fingerprint"] == vectors.fingerprint), None)
+        chosen, indexed = vectors, mine["embedded"] if mine is not None else 0
+        if indexed < chunks and (better := self._better(models, vectors.fingerprint, indexed)) is not None:
+            mine, vectors = better
         if mine is None:
             models_named = {
                 "stored": models[0]["model_id"], "stored_dimension": models[0]["dimension"],
@@ -100,10 +106,21 @@ class VectorRetriever:
             return ChannelAnswer("empty")
         self.used[query], self.fingerprint = vector, vectors.fingerprint
         hits = self._nearest(vector, scope, mine, k)
-        if mine["embedded"] < chunks:
-            missing = {"indexed": mine["embedded"], "chunks": chunks}
+        if indexed < chunks:
+            missing = {"indexed": indexed, "chunks": chunks}
+            if vectors is not chosen:
+                missing |= {"chosen": chosen.model_id, "answered": vectors.model_id}
             return ChannelAnswer("not_indexed", hits, mine["embedded"], ReasonCode.NOT_INDEXED, missing)
         return ChannelAnswer("ok" if hits else "empty", hits, mine["embedded"])
+
+    def _better(self, models: list[Any], fingerprint: str, indexed: int) -> tuple[Any, QueryVectors] | None:
+        """Of the other models that can be opened, the one with most vectors, if it has more than ``indexed``."""
+        for row in sorted(models, key=lambda row: (-row["embedded"], row["fingerprint"])):
+            if row["fingerprint"] != fingerprint and row["embedded"] > indexed:
+                vectors = self._older(row["model_id"])
+                if vectors is not None and vectors.fingerprint == row["fingerprint"]:
+                    return row, vectors
+        return None
 
     def _nearest(self, vector: bytes, scope: ScopeKey, model: Any, k: int) -> tuple[Hit, ...]:
         """The ``k`` nearest by (cosine in 64 bits, chunk id), found in memory or by a scan: the same either way."""

@@ -361,3 +361,43 @@ def test_a_text_that_only_moved_keeps_its_vector(embedded: ResearchDatabase, tmp
     (tmp_path / "docs" / "b.txt").write_text("another design altogether", encoding="utf-8")
     embedded.sync()
     assert dict(asked(embedded.path, "router").detail) == {"indexed": 5, "chunks": 6}
+
+
+def test_the_older_model_answers_until_the_new_one_is_complete(
+    embedded: ResearchDatabase, make_database: MakeDatabase, tmp_path: Path
+) -> None:
+    """The new model has none, then some of its vectors: the older answers and is named. Then the new one answers alone."""
+    new = FakeEmbedder("fake-b")
+    older = {INSTALLED.spec.id: from_embedder(INSTALLED)}
+
+    def ask(query: str = "router") -> ChannelAnswer:
+        reader = open_reader(embedded.path)
+        try:
+            vectors = from_embedder(new)
+            return VectorRetriever(reader, lambda: vectors, lambda: True, older=older.get).retrieve(
+                query, SCOPE, 10, 0.0
+            )
+        finally:
+            reader.close()
+
+    alone = asked(embedded.path, "router")
+    for number in range(70):
+        (tmp_path / "docs" / f"more-{number}.txt").write_text(f"more router text {number}", encoding="utf-8")
+    embedded.sync()
+    embedded.embed()
+    before = ask()
+    assert (before.state, before.code) == ("not_indexed", ReasonCode.NOT_INDEXED)
+    assert dict(before.detail) == {"indexed": 0, "chunks": 76, "chosen": "fake-b", "answered": INSTALLED.spec.id}
+    assert before.hits == asked(embedded.path, "router").hits != alone.hits
+
+    stopping = Failing(after=1)
+    stopping.spec = new.spec
+    with pytest.raises(Interrupted):
+        make_database(folder=tmp_path / "docs", embedder=lambda: stopping).embed(rebuild=True)
+    half = ask()
+    assert dict(half.detail) == {"indexed": 64, "chunks": 76, "chosen": "fake-b", "answered": INSTALLED.spec.id}
+    assert half.hits == before.hits
+
+    summary = make_database(folder=tmp_path / "docs", embedder=lambda: new).embed(rebuild=True)
+    assert (summary.embedded, summary.missing, summary.retired_models) == (12, 0, True)
+    assert (ask().state, ask().code, dict(ask().detail)) == ("ok", None, {})
