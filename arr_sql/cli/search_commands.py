@@ -290,7 +290,8 @@ def _write_report(item: str, file: Path, force: bool, lang: str, where: Where, a
             {"file": str(file), "retrieval_id": view.retrieval_id, "evidence": len(view.items), "without_text": gone}
         )
         return
-    echo(f"Wrote {visible(str(file))}: retrieval {view.retrieval_id}, {len(view.items)} pieces of evidence.")
+    count = "1 piece" if len(view.items) == 1 else f"{len(view.items)} pieces"
+    echo(f"Wrote {visible(str(file))}: retrieval {view.retrieval_id}, {count} of evidence.")
     if gone:
         echo(f"The store no longer has the text of {gone} of them; their hashes are in the page.")
     note("It holds the query and passages of your files and memories: send it only to those who may read them.")

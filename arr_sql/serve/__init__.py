@@ -1,1 +1,1 @@
-"""Where others meet the store: functions for SQL tools, and the inspector's pages and reports (``arr ui``)."""
+"""Where others meet the store: functions for SQL tools, tools for agents (``arr mcp``), pages and reports (``arr ui``)."""
