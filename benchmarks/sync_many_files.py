@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -152,6 +153,12 @@ def run(
     return time.monotonic() - started, peaks[0], peaks[1], out
 
 
+def _cpu() -> float:
+    """Processor seconds of all processes that ended so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def _family(pid: int) -> list[int]:
     found = [pid]
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
@@ -180,12 +187,21 @@ def main() -> None:
         size = generate(project / "files", options.files)
         run(project, "init", "--team", "bench")
         print(f"{options.files} files, {size / 1e6:.1f} MB, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+        started = _cpu()
         first, largest, together, out = run(project, "add", "files", "--no-embed")
+        first_cpu = _cpu() - started
         print(out.splitlines()[0])
-        print(f"first add:   {first:7.1f} s, peak {largest} MB in the largest process, {together} MB together")
+        print(
+            f"first add:   {first:7.1f} s, CPU {first_cpu:5.1f} s, peak {largest} MB in the largest process, {together} MB together"
+        )
+        started = _cpu()
         second, largest_second, _, out = run(project, "sync", "--no-embed")
+        second_cpu = _cpu() - started
         print(out.splitlines()[0])
-        print(f"second sync: {second:7.1f} s, peak {largest_second} MB, {100 * second / first:.1f} % of the first")
+        print(
+            f"second sync: {second:7.1f} s, CPU {second_cpu:5.1f} s, peak {largest_second} MB, {100 * second / first:.1f} % "
+            f"of the first ({100 * second_cpu / first_cpu:.1f} % of its processor time)"
+        )
         print(f"database {sum(p.stat().st_size for p in (project / '.arr').glob('arr.db*')) / 1e6:.0f} MB")
         met = second <= 0.05 * first and largest < 500
         print("both aims met" if met else "AN AIM IS MISSED")

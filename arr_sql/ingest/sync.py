@@ -138,7 +138,9 @@ class Syncer:
         nested = nested_paths(root, others)
         found: list[Found] = []
         for item in walk(opened, max_file_bytes=self._max_file_bytes):
-            if any(item.rel == inside or (inside.endswith("/") and item.rel.startswith(inside)) for inside in nested):
+            if nested and any(
+                item.rel == inside or (inside.endswith("/") and item.rel.startswith(inside)) for inside in nested
+            ):
                 continue
             if isinstance(item, LeftOut):
                 self._leave_out(job, item.rel, item.reason)
