@@ -203,6 +203,7 @@ def edited(path: Path, change: Callable[[Connection], object]) -> bool:
     connection = sqlite3.connect(path, isolation_level=None)
     connection.row_factory = sqlite3.Row
     try:
+        connection.execute("PRAGMA synchronous=OFF")  # hundreds of edits of a file that nobody keeps
         connection.execute("PRAGMA foreign_keys=OFF")
         connection.execute("PRAGMA ignore_check_constraints=ON")
         triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
