@@ -49,6 +49,9 @@ def mcp(port: int | None, allow_propose: bool, only_list: bool, where: Where) ->
             for t in desk.tools.values()
         ])  # fmt: skip
         return
+    token = os.environ.get("ARR_MCP_TOKEN", "")
+    if port is not None and token and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
+        raise InputError(f"ARR_MCP_TOKEN must be {SHORTEST_TOKEN} or more printable ASCII characters.")
     try:
         from arr_sql.serve.mcp_server import PATH, serve_http, serve_stdio
         from arr_sql.serve.server import HOST
@@ -58,9 +61,6 @@ def mcp(port: int | None, allow_propose: bool, only_list: bool, where: Where) ->
     if port is None:
         serve_stdio(desk)
         return
-    token = os.environ.get("ARR_MCP_TOKEN", "")
-    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
-        raise InputError(f"ARR_MCP_TOKEN must be {SHORTEST_TOKEN} or more printable ASCII characters.")
     made = "" if token else secrets.token_urlsafe(32)
 
     def ready(bound: int) -> None:

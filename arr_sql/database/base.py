@@ -158,6 +158,13 @@ def shared_embedder() -> Embedder | None:
         return _shared[0] if _shared else None
 
 
+def is_model_there() -> bool:
+    """Is the chosen model installed, or shared already? Asked before one is loaded, which takes half a second."""
+    from arr_sql.database.embedder_choice import has_embedder
+
+    return bool(_shared) or has_embedder()
+
+
 def installed_embedder() -> Embedder | None:
     """The model that ARR_EMBEDDER names, else the installed default one; None when there is none.
 

@@ -14,7 +14,7 @@ from arr_sql.core.router_models import MAX_QUERY, Degradation, QueryPlan, Reason
 from arr_sql.core.snapshot import same_snapshot
 from arr_sql.core.statements import load
 from arr_sql.database.advice import Advice, PlannerName, RerankName
-from arr_sql.database.base import DatabaseBase, installed_embedder, shared_embedder
+from arr_sql.database.base import DatabaseBase, installed_embedder, is_model_there, shared_embedder
 from arr_sql.database.explanation import explained
 from arr_sql.errors import InputError, QueryEmpty, StoreBusy, StoreFull, StoreReadOnly
 from arr_sql.index.text_index import TEXT_INDEX_VERSION, stale_text_indexes
@@ -170,12 +170,9 @@ class RetrievalMethods(DatabaseBase):
         return self._query_vectors
 
     def _has_model(self) -> bool:
-        """Is a model there? Asked before one is loaded, which takes half a second."""
         if self._embedder_source not in (installed_embedder, shared_embedder):
             return self._vectors() is not None
-        from arr_sql.database.embedder_choice import has_embedder
-
-        return has_embedder()
+        return is_model_there()
 
     def _older_vectors(self, model_id: str) -> QueryVectors | None:
         """Query vectors of another model that made vectors of this file, while those of the chosen one are incomplete."""

@@ -196,10 +196,11 @@ def test_a_token_is_made_where_none_is_given(project: Path) -> None:
 
 
 @pytest.mark.parametrize("token", ["short", "é" * 20, "with\nnewline-and-more"])
-def test_a_weak_token_is_refused(project: Path, token: str) -> None:
+def test_a_weak_token_is_refused(project: Path, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything listens."""
-    ran = process("mcp", "--http", "0", cwd=project, env={"ARR_MCP_TOKEN": token})
-    assert ran.returncode == 1 and b"16 or more printable ASCII characters" in ran.stderr
+    monkeypatch.setenv("ARR_MCP_TOKEN", token)
+    ran = arr("mcp", "--http", "0", cwd=project)
+    assert ran.code == 1 and "16 or more printable ASCII characters" in ran.err
 
 
 def test_a_taken_port_is_said(served: Served) -> None:
