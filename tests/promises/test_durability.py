@@ -18,6 +18,7 @@ import pytest
 from arr_sql.core.connection import Connection, open_reader, open_writer, store_errors, write_transaction
 from arr_sql.database import ResearchDatabase
 from arr_sql.errors import StoreError, StoreFull
+from arr_sql.ingest.sync import BATCH_FILES
 from arr_sql.memory.store_check import check_store
 from tests.conftest import SCOPE, FakeEmbedder, StepClock
 
@@ -112,24 +113,34 @@ def test_a_kill_at_any_instant_loses_nothing_acknowledged(project: Path) -> None
 def test_ctrl_c_stops_in_order(project: Path) -> None:
     """SIGINT in the middle of taking files in exits with 130 and one line, and the next sync goes on to the end."""
     path = project / ".arr" / "arr.db"
+    total = 2 * BATCH_FILES + 100
+    for number in range(FILES, total):
+        (project / "notes" / f"n{number}.md").write_text(f"# Note {number}\n\nword{number}\n", "utf-8")
+    holder = open_writer(path)
     process = start(project, "add", "--no-embed", "notes")
-    while process.poll() is None and len(live_notes(path)) == 0:  # until the first batch is acknowledged
-        time.sleep(0.002)
+    while process.poll() is None:
+        holder.execute("BEGIN IMMEDIATE")  # while this is held the process gets no further than the batch that is seen
+        if live_notes(path):
+            break
+        holder.execute("ROLLBACK")
+        time.sleep(0.005)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
+    holder.execute("ROLLBACK")
+    holder.close()
     assert (process.returncode, errors.strip("\n")) == (
         130,
         "Stopped. What was acknowledged is kept; run the command again to go on.",
     )
     kept = live_notes(path)
-    assert 0 < len(kept) < FILES
+    assert 0 < len(kept) < total
     assert check_store(path).passed
     again = arr(project, "sync", "--no-embed")
     assert (
-        f"Files: {FILES - len(kept)} added, 0 changed, 0 renamed, 0 removed, 0 touched, {len(kept)} unchanged."
+        f"Files: {total - len(kept)} added, 0 changed, 0 renamed, 0 removed, 0 touched, {len(kept)} unchanged."
         in again.stdout
     )
-    assert len(live_notes(path)) == FILES
+    assert len(live_notes(path)) == total
 
 
 # --- No space left ----------------------------------------------------------------------------------------------------
