@@ -2,8 +2,9 @@
 
 The channels' scores carry more than their ranks, so each list's scores are brought to 0..1 (min-max) and weighed
 together; small parts for an exact phrase, an identifier, words in the heading, query coverage and the fused score break
-what they leave close. A lexical list whose best hits hold little of the query proposes and does not outvote: it counts
-in proportion. docs/search.md has the measurements.
+what they leave close. A weak list proposes and does not outvote: a lexical list whose best hits hold little of the query,
+and a vector list whose best hits stand little above the rest, count in proportion. A text in another script than the
+query can hold none of its words, so there the vector speaks for bm25 too. docs/search.md has the measurements.
 
 The 20 candidates are those with the best channel parts, not the first 20 of the fused order: an item that one channel
 alone found at rank 1 stands there behind every item that two channels both found in their first 61. The rest
@@ -18,14 +19,19 @@ from dataclasses import dataclass, replace
 from arr_sql.core.analysis import analyse, fold, identifiers, phrase_in, query_terms
 from arr_sql.core.canonical import significant
 from arr_sql.core.router_models import MAX_RERANKED
+from arr_sql.core.scripts import are_foreign, unspaced_share
 from arr_sql.retrieval.catalog import Hit
 from arr_sql.retrieval.hybrid_retriever import Fused, RankedList
 from arr_sql.retrieval.needles import quoted
 
-RERANKER_VERSION = "2"
+RERANKER_VERSION = "3"
 LEXICAL = frozenset({"bm25", "research-memory", "grep"})
 FULL_CONFIDENCE = 0.4
 """A lexical list whose best hits hold this share of the query (by weight) counts in full."""
+FULL_SPREAD = 0.08
+"""A vector list whose best hit is by this much nearer than its 50th (or last) counts in full. In cosines."""
+SPREAD_TO, SPREAD_FROM = 50, 10
+"""The hit that the best one is compared with, and the fewest hits that can be called flat."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ def rerank(
     if quoted(query):
         weights = replace(weights, grep=weights.quoted)  # what stands in quotation marks is wanted to the letter
     wanted, names, folded = query_terms(query), identifiers(query), fold(query).strip()
-    ranges = {(ranked.channel, ranked.query_index): _range(ranked, wanted) for ranked in lists if ranked.hits}
+    ranges = {(ranked.channel, ranked.query_index): _range(ranked, query, wanted) for ranked in lists if ranked.hits}
     channel_parts = {item.hit.chunk_id: _channel_parts(item, ranges, weights) for item in items}
 
     def place(item: Fused) -> tuple[float, int, str]:
@@ -89,21 +95,24 @@ def rerank(
 
 @dataclass(frozen=True)
 class _Range:
-    """Lowest and highest score of a list, and how far the list is trusted (0..1)."""
+    """Lowest and highest score of a list, how far the list is trusted (0..1), and the script of its query."""
 
     low: float
     high: float
     confidence: float
+    script: float | None
 
 
-def _range(ranked: RankedList, wanted: Mapping[str, float]) -> _Range:
+def _range(ranked: RankedList, query: str, wanted: Mapping[str, float]) -> _Range:
     scores = [hit.score for hit in ranked.hits]
     confidence = 1.0
+    if ranked.channel == "vector" and len(scores) >= SPREAD_FROM:
+        confidence = min(1.0, max(0.0, scores[0] - scores[:SPREAD_TO][-1]) / FULL_SPREAD)
     if ranked.channel in LEXICAL and wanted:
         asked = query_terms(ranked.query) or wanted  # a list answers its own query: a translation shares no word
         best = max(_coverage(hit, asked) for hit in ranked.hits[:3])
         confidence = min(1.0, best / FULL_CONFIDENCE)
-    return _Range(min(scores), max(scores), confidence)
+    return _Range(min(scores), max(scores), confidence, unspaced_share(ranked.query or query))
 
 
 def _coverage(hit: Hit, wanted: Mapping[str, float]) -> float:
@@ -115,11 +124,16 @@ def _coverage(hit: Hit, wanted: Mapping[str, float]) -> float:
 def _channel_parts(item: Fused, ranges: Mapping[tuple[str, int], _Range], weights: RerankWeights) -> dict[str, float]:
     """For each channel the best of its normalised scores (min-max over the list; a list of equal scores gives 1)."""
     parts: dict[str, float] = {}
+    script = unspaced_share(item.hit.content)
     for rank in item.ranks:
         found = ranges[(rank.channel, rank.query_index)]
         width = found.high / 2 - found.low / 2  # halves: the difference of two huge scores would be infinite
         share = 1.0 if width <= 0 else (rank.score / 2 - found.low / 2) / width
-        value = weights.channel(rank.channel) * found.confidence * share
+        weight = weights.channel(rank.channel) * found.confidence
+        words = ranges.get(("bm25", rank.query_index))
+        if rank.channel == "vector" and words is not None and are_foreign(found.script, script):
+            weight = weights.vector + weights.bm25 * words.confidence
+        value = weight * share
         parts[rank.channel] = max(parts.get(rank.channel, 0.0), value)
     return parts
 

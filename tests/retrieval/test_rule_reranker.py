@@ -15,13 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arr_sql.core.router_models import MAX_RERANKED
+from arr_sql.retrieval.catalog import Hit
 from arr_sql.retrieval.hybrid_retriever import RankedList, fuse
-from arr_sql.retrieval.rule_reranker import Reranked, RerankWeights, rerank
+from arr_sql.retrieval.rule_reranker import FULL_SPREAD, Reranked, RerankWeights, rerank
 from tests.retrieval.test_hybrid_retriever import CHANNELS, make_hit, ranked_list
 
 WEIGHTS = RerankWeights()
 PARTS = {
-    "bm25": WEIGHTS.channel("bm25"), "vector": WEIGHTS.channel("vector"), "grep": WEIGHTS.channel("grep"),
+    "bm25": WEIGHTS.channel("bm25"), "vector": WEIGHTS.channel("vector") + WEIGHTS.channel("bm25"), "grep": WEIGHTS.channel("grep"),
     "research-memory": WEIGHTS.channel("research-memory"), "fused": WEIGHTS.fused, "coverage": WEIGHTS.coverage,
     "heading": WEIGHTS.heading, "phrase": WEIGHTS.phrase, "identifier": WEIGHTS.identifier,
 }  # fmt: skip
@@ -211,3 +212,36 @@ def test_the_order_is_score_then_best_rank_then_id(query: str, lists: list[Ranke
     keys = [(-(r.score or 0.0), r.item.best_rank, r.item.hit.chunk_id) for r in head]
     assert keys == sorted(keys)
     assert head == reranked(query, [replace(ranked) for ranked in lists])[:MAX_RERANKED]
+
+
+# --- Lists that are trusted less, and texts in another script ---------------------------------------------------------
+
+
+def hits_with(scores: list[float], prefix: str = "v", content: str = "some words") -> tuple[Hit, ...]:
+    """Hits with these scores, best first."""
+    return tuple(make_hit(f"{prefix}{n:02}", n, score, content=content) for n, score in enumerate(scores, 1))
+
+
+def test_a_flat_vector_list_counts_in_proportion() -> None:
+    """The nearest is hardly nearer than the 50th: that list knows little. Few hits can't be called flat."""
+    for spread, trust in ((0.2, 1.0), (FULL_SPREAD, 1.0), (FULL_SPREAD / 4, 0.25)):
+        scores = [0.3, *(0.3 - spread for _ in range(49))]
+        first = reranked("words", [RankedList("vector", 0, hits_with(scores))], weights=only(vector=0.5))[0]
+        assert first.score == pytest.approx(0.5 * trust)
+    few = reranked("words", [RankedList("vector", 0, hits_with([0.3, 0.299]))], weights=only(vector=0.5))[0]
+    assert few.score == pytest.approx(0.5)
+
+
+def test_for_a_text_in_another_script_the_vector_speaks_for_bm25_too() -> None:
+    """It can hold no word of the question, so that not being found by words tells nothing."""
+    mine = make_hit("en", 1, 9.0, content="the router keeps a budget")
+    other = make_hit("zh", 1, 0.9, content="路由器有预算")
+    near = make_hit("en2", 2, 0.1, content="the plane")
+    lists = [RankedList("bm25", 0, (mine, replace(near, rank=2, score=1.0))), RankedList("vector", 0, (other, near))]
+    scores = {
+        i.item.hit.chunk_id: i.score for i in reranked("router budget", lists, weights=only(bm25=0.5, vector=0.5))
+    }
+    assert (scores["zh"], scores["en"]) == (1.0, 0.5)
+    # Without a list of bm25 there is nothing to speak for.
+    alone = reranked("router budget", lists[1:], weights=only(bm25=0.5, vector=0.5))
+    assert {i.item.hit.chunk_id: i.score for i in alone}["zh"] == 0.5
