@@ -277,7 +277,7 @@ def tiny_disk(tmp_path: Path) -> Iterator[tuple[Path, Callable[[str], None]]]:
         pytest.skip("mounting a file system of 1 MiB needs Linux and root")
     folder = tmp_path / "disk"
     folder.mkdir()
-    if subprocess.run([mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], capture_output=True).returncode:
+    if subprocess.run([mount, "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], capture_output=True).returncode:
         pytest.skip("this sandbox does not let root mount a tmpfs")
 
     def resize(size: str) -> None:
@@ -288,14 +288,14 @@ def tiny_disk(tmp_path: Path) -> Iterator[tuple[Path, Callable[[str], None]]]:
 
 
 def test_a_real_full_disk(tiny_disk: tuple[Path, Callable[[str], None]], tmp_path: Path) -> None:
-    """On a file system of 1 MiB a larger file stops with one line; the rest answers; with more room it completes."""
+    """On a file system of 2 MiB a larger file stops with one line; the rest answers; with more room it completes."""
     disk, resize = tiny_disk
     sources = tmp_path / "sources"
     sources.mkdir()
     (sources / "a.md").write_text("# A\n\nalphaword is here.\n", "utf-8")
     assert arr(disk, "init", "--team", "vision", "--name", "lumen").returncode == 0
     assert arr(disk, "add", "--no-embed", str(sources)).returncode == 0
-    (sources / "b.md").write_text(big_text(1000), "utf-8")
+    (sources / "b.md").write_text(big_text(4000), "utf-8")
     full = arr(disk, "sync", "--no-embed")
     assert (full.returncode, full.stderr.count("\n")) == (1, 1)
     assert "is full. The last step was undone; free some space and run it again." in full.stderr
