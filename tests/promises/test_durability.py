@@ -295,7 +295,7 @@ def test_a_real_full_disk(tiny_disk: tuple[Path, Callable[[str], None]], tmp_pat
     (sources / "a.md").write_text("# A\n\nalphaword is here.\n", "utf-8")
     assert arr(disk, "init", "--team", "vision", "--name", "lumen").returncode == 0
     assert arr(disk, "add", "--no-embed", str(sources)).returncode == 0
-    (sources / "b.md").write_text(big_text(4000), "utf-8")
+    (sources / "b.md").write_text(big_text(2000), "utf-8")
     full = arr(disk, "sync", "--no-embed")
     assert (full.returncode, full.stderr.count("\n")) == (1, 1)
     assert "is full. The last step was undone; free some space and run it again." in full.stderr
