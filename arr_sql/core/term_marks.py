@@ -78,7 +78,9 @@ def _chunk(chunk: str, wanted: Collection[str]) -> Iterator[tuple[int, int]]:
     if set(analyse(chunk).terms).isdisjoint(wanted):
         return
     core = _CORE.search(chunk)
-    whole = core.span() if core else (0, len(chunk))
+    # A sign at the edge can belong to the term (``C++``, ``5%``); else it is left out of the mark.
+    has_core = core is not None and not set(analyse(core.group()).terms).isdisjoint(wanted)
+    whole = core.span() if core is not None and has_core else (0, len(chunk))
     parts = [found.span() for found in _ATOM.finditer(chunk)]
     held = [(start, end) for start, end in parts if not set(analyse(chunk[start:end]).terms).isdisjoint(wanted)]
     yield from [whole] if fold(chunk[slice(*whole)]) in wanted or not held else held

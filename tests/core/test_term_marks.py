@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from arr_sql.core.analysis import analyse
@@ -52,6 +52,9 @@ def test_nothing_is_added_or_lost(text: str, query: str) -> None:
 
 
 @given(TEXTS, TEXTS)
+@example("0%", "0%")
+@example("about 5% less", "5%")
+@example("C++ and C#", "C++")
 def test_each_mark_holds_a_term(text: str, query: str) -> None:
     """Marks are in order, apart, and each holds a term of the query."""
     wanted, last = wanted_terms(query), -1
