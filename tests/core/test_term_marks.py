@@ -31,7 +31,7 @@ def marked(text: str, query: str) -> list[str]:
         ("call io.readAll() now", "io.readall", ["io.readAll"]),
         ("in notes/warm-up.md", "warm", ["warm"]),
         ("NCCL_ERR_4012 in r19", "NCCL_ERR_4012", ["NCCL_ERR_4012"]),
-        ("C++ and C", "C++", ["C"]),
+        ("C++ and C", "C++", ["C++"]),
         ("大模型用 2000 步预热，小模型", "预热步数", ["预热"]),
         ("供电跳闸后的功耗限额是550W", "功耗限额", ["功耗限额"]),
         ("猫和狗", "猫", ["猫"]),
