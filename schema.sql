@@ -301,7 +301,7 @@ CREATE TABLE retrieval (
   n_evidence INTEGER NOT NULL CHECK (n_evidence >= 0),
   duration_ms REAL NOT NULL CHECK (duration_ms >= 0),
   record_hash TEXT NOT NULL CHECK (length(record_hash) = 64), language_model TEXT -- What a model advised: its id, prompts, outcomes, each candidate's score. NULL where none was asked.
-  CHECK (json_valid(language_model) AND json_type(language_model) = 'object'),
+  CHECK (language_model IS NULL OR (json_valid(language_model) AND json_type(language_model) = 'object')),
   UNIQUE (scope_id, scope_seq),
   UNIQUE (scope_id, retrieval_id)
 ) STRICT;

@@ -1,5 +1,5 @@
 ALTER TABLE retrieval ADD COLUMN language_model TEXT -- What a model advised: its id, prompts, outcomes, each candidate's score. NULL where none was asked.
-  CHECK (json_valid(language_model) AND json_type(language_model) = 'object');
+  CHECK (language_model IS NULL OR (json_valid(language_model) AND json_type(language_model) = 'object'));
 
 DROP VIEW retrieval_trail;
 
