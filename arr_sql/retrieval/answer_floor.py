@@ -16,11 +16,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from arr_sql.core.analysis import analyse, identifiers, phrase_in, query_terms
+from arr_sql.core.analysis import identifiers, phrase_in, query_terms
 from arr_sql.core.canonical import significant
 from arr_sql.retrieval.catalog import Hit
 from arr_sql.retrieval.hybrid_retriever import RankedList
 from arr_sql.retrieval.needles import quoted
+from arr_sql.retrieval.rule_reranker import coverage
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _WORD = re.compile("[A-Za-z\u00c0-\u024f]+")
@@ -66,13 +67,13 @@ def strength(query: str, lists: Sequence[RankedList], compared: Mapping[str, int
     wanted, vectors = query_terms(query), found["vector"]
     nearest, others = vectors[0].score, [hit.score for hit in vectors[1:6]]
     gap = nearest - math.fsum(others) / len(others) if others else 0.0
-    coverage = max((_coverage(hit, wanted) for hit in best), default=0.0)
+    share = max((coverage(hit, wanted) for hit in best), default=0.0)
     if _is_han(query) is not _is_han(vectors[0].content):
-        coverage = max(coverage, floor.other_script)
+        share = max(share, floor.other_script)
     return significant(
         math.fsum(
             (
-                floor.coverage * coverage,
+                floor.coverage * share,
                 floor.cosine * nearest,
                 floor.stands_out * max(0.0, gap - floor.chance_gap),
                 floor.log_chunks * math.log(max(1, compared["vector"])),
@@ -92,11 +93,3 @@ def _is_exact(query: str, hits: Sequence[Hit]) -> bool:
 def _is_han(text: str) -> bool:
     """Is it more Chinese characters than words of letters?"""
     return len(_HAN.findall(text)) > len(_WORD.findall(text))
-
-
-def _coverage(hit: Hit, wanted: Mapping[str, float]) -> float:
-    """The share of the question's terms, by weight, that a hit holds."""
-    if not wanted:
-        return 0.0
-    held = set(analyse(f"{hit.heading}\n{hit.content}").terms)
-    return sum(weight for term, weight in wanted.items() if term in held) / sum(wanted.values())

@@ -110,13 +110,15 @@ def _range(ranked: RankedList, query: str, wanted: Mapping[str, float]) -> _Rang
         confidence = min(1.0, max(0.0, scores[0] - scores[:SPREAD_TO][-1]) / FULL_SPREAD)
     if ranked.channel in LEXICAL and wanted:
         asked = query_terms(ranked.query) or wanted  # a list answers its own query: a translation shares no word
-        best = max(_coverage(hit, asked) for hit in ranked.hits[:3])
+        best = max(coverage(hit, asked) for hit in ranked.hits[:3])
         confidence = min(1.0, best / FULL_CONFIDENCE)
     return _Range(min(scores), max(scores), confidence, unspaced_share(ranked.query or query))
 
 
-def _coverage(hit: Hit, wanted: Mapping[str, float]) -> float:
+def coverage(hit: Hit, wanted: Mapping[str, float]) -> float:
     """The share of the query's terms, by weight, that a hit holds."""
+    if not wanted:
+        return 0.0
     held = set(analyse(f"{hit.heading}\n{hit.content}").terms)
     return sum(weight for term, weight in wanted.items() if term in held) / sum(wanted.values())
 
@@ -145,7 +147,7 @@ def _text_parts(
     parts: dict[str, float] = {}
     if wanted:
         in_heading = wanted.keys() & set(analyse(item.hit.heading).terms)
-        parts["coverage"] = weights.coverage * _coverage(item.hit, wanted)
+        parts["coverage"] = weights.coverage * coverage(item.hit, wanted)
         parts["heading"] = weights.heading * len(in_heading) / len(wanted)
     if len(wanted) > 1 and folded and phrase_in(folded, text):
         parts["phrase"] = weights.phrase
