@@ -98,7 +98,7 @@ class _Kept(dict[str, str]):
 def _marked(chunk: str) -> str:
     if not chunk.isascii() and cut.is_unspaced(chunk):
         return cut.unspaced_terms(chunk, _WORD, _UNCOUNTED)
-    terms = "".join([(_WORD if kind in _COUNTED else _UNCOUNTED) + term for kind, term in cut.word_pieces(chunk)])
+    terms = "".join([(_WORD if kind in _COUNTED else _UNCOUNTED) + term for kind, term in cut.new_pieces(chunk)])
     return terms if _WORD in terms else terms.replace(_UNCOUNTED, _WORD, 1)
 
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 
@@ -117,12 +116,12 @@ def _run(chunk: str) -> str:
 
 def word_pieces(chunk: str) -> tuple[Piece, ...]:
     """Return the pieces of any other chunk. Cached, for text repeats itself."""
-    return _cached_pieces(chunk) if len(chunk) <= MAX_TERM else tuple(_pieces(chunk))
+    return _cached_pieces(chunk) if len(chunk) <= MAX_TERM else tuple(new_pieces(chunk))
 
 
 @lru_cache(maxsize=32768)
 def _cached_pieces(chunk: str) -> tuple[Piece, ...]:
-    return tuple(_pieces(chunk))
+    return tuple(new_pieces(chunk))
 
 
 def without_endings(chunk: str) -> str:
@@ -142,63 +141,60 @@ def is_name(chunk: str) -> bool:
     return any(len(_CAMEL.findall(run)) > 1 for run in _LETTERS.findall(chunk))
 
 
-def _pieces(chunk: str) -> Iterator[Piece]:
+def new_pieces(chunk: str) -> list[Piece]:
+    """Return the same as :func:`word_pieces`, worked out anew."""
     if chunk.isascii() and chunk.isalpha() and (chunk[1:].islower() or chunk.isupper()):
-        yield from _word(chunk.lower())
-    elif chunk[0] == "\\":
-        yield from _macro(chunk)
-    elif "'" in chunk:
-        yield from _apostrophes(chunk)
-    else:
-        yield from _compound(chunk)
+        return _word(chunk.lower())
+    if chunk[0] == "\\":
+        return _macro(chunk)
+    return _apostrophes(chunk) if "'" in chunk else _compound(chunk)
 
 
-def _cut(term: str) -> Iterator[str]:
-    for start in range(0, len(term), MAX_TERM):
-        yield term[start : start + MAX_TERM]
+def _cut(term: str) -> list[str]:
+    if len(term) <= MAX_TERM:
+        return [term] if term else []
+    return [term[start : start + MAX_TERM] for start in range(0, len(term), MAX_TERM)]
 
 
-def _word(word: str) -> Iterator[Piece]:
+def _word(word: str) -> list[Piece]:
+    pieces: list[Piece] = []
     for piece in _cut(word):
         root = stem(piece)
-        yield WORD, root
+        pieces.append((WORD, root))
         if root != piece:
-            yield SURFACE, piece
+            pieces.append((SURFACE, piece))
+    return pieces
 
 
-def _macro(chunk: str) -> Iterator[Piece]:
+def _macro(chunk: str) -> list[Piece]:
     """``\\alpha`` as itself and as a word. Source code writes ``"\\nnext"``, so the word after an escape counts too."""
     name = chunk[1:].lower()
-    for piece in _cut("\\" + name):
-        yield WHOLE, piece
-    for piece in _cut(name):
-        yield PART, stem(piece)
+    pieces = [(WHOLE, piece) for piece in _cut("\\" + name)]
+    pieces += [(PART, stem(piece)) for piece in _cut(name)]
     if name[0] in "nrt" and len(name) > 2:
         for piece in _cut(name[1:]):
-            yield EXTRA, stem(piece)
-            yield EXTRA, piece
+            pieces += [(EXTRA, stem(piece)), (EXTRA, piece)]
+    return pieces
 
 
-def _apostrophes(chunk: str) -> Iterator[Piece]:
+def _apostrophes(chunk: str) -> list[Piece]:
     """``user's`` is ``user``; ``don't`` is ``dont``; ``O'Brien`` is both words and ``obrien``."""
     words = [word for word in _POSSESSIVE.sub("", chunk).split("'") if word.strip("_")]
     joined = "".join(words)
     if len(words) == 2 and words[1] in ("t", "T"):
-        yield from _pieces(joined.lower())
-        return
-    for word in words:
-        yield from _pieces(word)
+        return new_pieces(joined.lower())
+    pieces = [piece for word in words for piece in new_pieces(word)]
     if len(words) > 1:
-        for piece in _cut(fold(joined)):
-            yield WHOLE, piece
+        pieces += [(WHOLE, piece) for piece in _cut(fold(joined))]
+    return pieces
 
 
-def _compound(chunk: str) -> Iterator[Piece]:
+def _compound(chunk: str) -> list[Piece]:
     """Parts first, then the wholes (the chunk, its segments, its camelCase runs), then pairs, then extras."""
     parts: list[tuple[str, int]] = []
     wholes: dict[str, None] = {}
     extras: list[str] = []
-    tail = _TAIL.search(chunk, 1)
+    tail = _TAIL.search(chunk, 1) if "#" in chunk or "+" in chunk else None
     segments = [segment for segment in _SEGMENT_GAP.split(chunk) if segment.strip("_")]
     opaque = _is_hash(chunk.replace("-", ""))
     for segment in segments:
@@ -213,7 +209,8 @@ def _compound(chunk: str) -> Iterator[Piece]:
             parts += [(atom, PART) for atom in atoms]
         if atoms and name != atoms[0]:
             wholes[name] = None
-        extras += [atom[: atom.index(".", atom.index(".") + 1)] for atom in atoms if atom.count(".") > 1]
+        if "." in segment:
+            extras += [atom[: atom.index(".", atom.index(".") + 1)] for atom in atoms if atom.count(".") > 1]
     text = fold(chunk)
     if text[-1] == "%" and not text[-2].isdigit():
         text = text[:-1]
@@ -229,33 +226,32 @@ def _compound(chunk: str) -> Iterator[Piece]:
     if segments and (len(parts) != 1 or text != parts[0][0]):
         wholes[text] = None
 
+    pieces: list[Piece] = []
     for part, kind in parts:
         if part in _GREEK:
-            yield WORD, part
-            yield WHOLE, _GREEK[part]
+            pieces += [(WORD, part), (WHOLE, _GREEK[part])]
         elif len(part) == 1 and len(parts) > 1:
-            yield MINOR, part
+            pieces.append((MINOR, part))
         elif kind == WORD or len(parts) == 1:
-            yield from _word(part)
+            pieces += _word(part)
         else:
-            for piece in _cut(part):
-                yield PART, stem(piece)
+            pieces += [(PART, stem(piece)) for piece in _cut(part)]
     for whole in wholes:
         for piece in _cut(whole):
-            yield WHOLE, piece
-            if stem(piece) != piece:
-                yield WHOLE, stem(piece)
+            pieces.append((WHOLE, piece))
+            if piece.isalpha() and stem(piece) != piece:
+                pieces.append((WHOLE, stem(piece)))
     for (left, _), (right, _) in pairwise(parts):
         pair = f"{left}_{right}"
         if pair not in wholes and len(pair) <= MAX_TERM:
-            yield PAIR, pair
-    for extra in extras:
-        yield EXTRA, extra
+            pieces.append((PAIR, pair))
+    pieces += [(EXTRA, extra) for extra in extras]
+    return pieces
 
 
 def _is_hash(segment: str) -> bool:
     """Tell a commit hash or the like from a word: hexadecimal digits and letters in turns."""
-    return _HEX.fullmatch(segment) is not None and len(_HEX_TURN.findall(segment)) > 1
+    return len(segment) > 6 and _HEX.fullmatch(segment) is not None and len(_HEX_TURN.findall(segment)) > 1
 
 
 def _atoms(segment: str, wholes: dict[str, None]) -> list[str]:

@@ -65,7 +65,7 @@ def decode(data: bytes) -> Decoded | Undecodable:
     for magic in _MAGIC:
         if data.startswith(magic):
             return Undecodable("binary", "known binary format")
-    if data[257:262] == b"ustar":
+    if data[257:262] == b"ustar" and b"\0" in data[:257]:  # a page on the format may say so just there
         return Undecodable("binary", "tar archive")
     try:
         text = data.decode("utf-8")

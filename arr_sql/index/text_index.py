@@ -96,14 +96,11 @@ def indexed(table: Table, scope_id: int, terms: Terms) -> tuple[str, ...]:
 
 
 def _words(terms: Terms) -> str:
-    """The set of a chunk's terms with their frequencies, joined by spaces."""
+    """The set of a chunk's terms with their frequencies, joined by spaces; in no order that counts."""
     body = Counter(terms.body.split(" ") if terms.body else ())
     heading = Counter(terms.heading.split(" ") if terms.heading else ())
-    words = [
-        term if times == 1 and term not in heading else f"{term}{FREQUENCY_SIGN}{times},{heading[term]}"
-        for term, times in body.items()
-    ]
-    words += [f"{term}{FREQUENCY_SIGN}0,{times}" for term, times in heading.items() if term not in body]
+    words = [f"{term}{FREQUENCY_SIGN}{body.pop(term, 0)},{times}" for term, times in heading.items()]
+    words += [term if times == 1 else f"{term}{FREQUENCY_SIGN}{times},0" for term, times in body.items()]
     return " ".join(words)
 
 

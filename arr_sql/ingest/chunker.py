@@ -25,6 +25,7 @@ TARGET_CHARS = 1200
 MAX_CHARS = 2400
 # A piece with fewer visible characters goes with a neighbour, if it has no name of its own.
 TINY_CHARS = 40
+_BEGINNING = 4 * TINY_CHARS
 
 _WIDE = re.compile(
     r"[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+"
@@ -161,10 +162,14 @@ def _with_tiny(groups: list[list[Piece]], limit: int) -> list[list[Piece]]:
 
 
 def _is_tiny(group: list[Piece]) -> bool:
-    if any(piece.name for piece in group):
-        return False
     visible = 0
     for piece in group:
+        if piece.name:
+            return False
+    for piece in group:
+        beginning = piece.text[:_BEGINNING]
+        if beginning.isascii() and len("".join(beginning.split())) >= TINY_CHARS:  # as most; the same question, sooner
+            return False
         for match in _VISIBLE_RUN.finditer(piece.text):
             visible += len(match[0])
             if visible >= TINY_CHARS:
@@ -188,6 +193,10 @@ def _parent(piece: Piece) -> str:
 
 def _label(group: list[Piece]) -> tuple[str, str, str]:
     """Heading, kind and name of the chunk that ``group`` becomes."""
+    heading = group[0].heading
+    if all(piece.heading == heading and not piece.name for piece in group):  # as in prose
+        kinds = list(dict.fromkeys([piece.kind for piece in group if piece.kind != STUB_KIND])) or [STUB_KIND]
+        return clip(heading, _LABEL_CHARS), "text" if len(kinds) > 1 and "text" in kinds else kinds[0], ""
     names = list(dict.fromkeys(piece.name for piece in group if piece.name))
     headings = list(dict.fromkeys(piece.heading for piece in group if piece.heading))
     named = [piece for piece in group if piece.name and piece.kind not in SIBLING_KINDS]

@@ -159,11 +159,8 @@ def _replace_chunks(
     The version's chunk list, what was written, and the rows of moved texts, which took their vectors along.
     """
     same = {_identity(row): row for row in old}
-    kept, moved = set(), defaultdict(list)
-    for item in chunks:
-        row = same.get(_new_identity(item))
-        if row is not None:
-            kept.add(row["id"])
+    rows = [same.get(_new_identity(item)) for item in chunks] if same else [None] * len(chunks)
+    kept, moved = {row["id"] for row in rows if row is not None}, defaultdict(list)
     for row in old:
         if row["id"] not in kept:
             moved[row["content_hash"]].append(row)
@@ -171,9 +168,10 @@ def _replace_chunks(
     listed: list[list[Any]] = []
     new: list[tuple[str, PreparedChunk]] = []
     taken: list[tuple[int, int]] = []  # (where in new, the row whose vector goes along)
-    free = _FreeChunkIds(w, source_ref, [item.content_hash for item in chunks if _new_identity(item) not in same])
-    for item in chunks:
-        row = same.get(_new_identity(item))
+    free = _FreeChunkIds(
+        w, source_ref, [item.content_hash for item, row in zip(chunks, rows, strict=True) if row is None]
+    )
+    for item, row in zip(chunks, rows, strict=True):
         if row is not None:
             chunk_id = row["chunk_id"]
         else:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import io
 import random
+import tarfile
 import time
 
 import pytest
@@ -51,6 +53,17 @@ def test_unicode_encodings_give_the_same_text(data: bytes, encoding: str) -> Non
     result = decoded(data)
     assert (result.text, result.encoding) == (PLAIN_TEXT, encoding)
     assert result.warnings == ()
+
+
+def test_an_archive_is_binary_and_a_page_about_archives_is_text() -> None:
+    """What tells a tar file stands at its 258th byte, where prose may hold the same word by chance."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        archive.addfile(tarfile.TarInfo("a.txt"))
+    assert decode(made.getvalue()) == Undecodable("binary", "tar archive")
+    page = b"words about tar files " * 12
+    result = decode(page[:257] + b"ustar" + page)
+    assert isinstance(result, Decoded) and "ustar" in result.text
 
 
 def test_a_picture_is_binary() -> None:

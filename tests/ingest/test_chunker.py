@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arr_sql.ingest.chunker import MAX_CHARS, Chunk, chunk, split_line, weight
+from arr_sql.ingest.chunker import _VISIBLE, MAX_CHARS, TINY_CHARS, Chunk, _is_tiny, chunk, split_line, weight
 from arr_sql.ingest.readers import reader_for
 from arr_sql.ingest.readers.base import Cut, Piece, ReadResult, cover, split_lines
 
@@ -188,3 +188,10 @@ def test_any_pieces_keep_the_promises(
     pieces = cover(split_lines(text), [Cut(*cut) for cut in cuts])
     chunks = chunk(ReadResult(pieces), target_chars=target, max_chars=target + more)
     check(text, chunks, max(3, target + more))
+
+
+@given(st.lists(st.text(alphabet="ab 缓\n\t\x0b\x1c\x85\u200b\xa0", max_size=200), min_size=1, max_size=3))
+def test_a_group_is_tiny_when_few_characters_can_be_seen(texts: list[str]) -> None:
+    """However it is looked at: by its beginning, or character by character."""
+    group = [Piece(text, 1, 1) for text in texts]
+    assert _is_tiny(group) == (sum(len(_VISIBLE.findall(text)) for text in texts) < TINY_CHARS)
