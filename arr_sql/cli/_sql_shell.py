@@ -84,17 +84,21 @@ def run_shell(engine: SqlEngine, mode: str) -> None:
                 pending = ""
                 echo()
                 continue
-            if not pending and line.strip().startswith("."):
-                if line.strip() in (".quit", ".exit"):
-                    return
-                mode = _command(engine, line.strip(), mode)
-                continue
-            pending = f"{pending}\n{line}" if pending else line
-            if not pending.strip():
+            try:
+                if not pending and line.strip().startswith("."):
+                    if line.strip() in (".quit", ".exit"):
+                        return
+                    mode = _command(engine, line.strip(), mode)
+                    continue
+                pending = f"{pending}\n{line}" if pending else line
+                if not pending.strip():
+                    pending = ""
+                elif _is_complete(pending):
+                    _run(engine, pending, mode)
+                    pending = ""
+            except KeyboardInterrupt:  # also one that comes just before the statement, or while its rows are printed
                 pending = ""
-            elif _is_complete(pending):
-                _run(engine, pending, mode)
-                pending = ""
+                note("Stopped.")
 
 
 def completions(engine: SqlEngine) -> list[str]:
@@ -121,8 +125,6 @@ def _run(engine: SqlEngine, statement: str, mode: str) -> None:
             print_rows(rows, mode)
     except ArrError as error:
         note(f"Error: {visible(str(error))}")
-    except KeyboardInterrupt:
-        note("Stopped.")
 
 
 def _is_complete(text: str) -> bool:

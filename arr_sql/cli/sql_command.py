@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -68,11 +69,13 @@ class SqlEngine:
         self.project, self.may_write = project, may_write
         bindings = project.scope.bindings()
         self.values = {**bindings, "scope": json.dumps(bindings, ensure_ascii=False)}
+        self._is_stopped = False
         self.connection: Connection = (open_writer if may_write else open_reader)(project.database)
         try:
             require_current(self.connection, project.database)
             add_functions(self.connection, project.database)
-            self.connection.set_progress_handler(lambda: 0, 100_000)  # lets Ctrl-C through while SQLite is working
+            # Gives Python its turn while SQLite is working, so that Ctrl-C is seen, and ends the statement after it.
+            self.connection.set_progress_handler(lambda: self._is_stopped, 100_000)
         except BaseException:
             self.connection.close()
             raise
@@ -114,15 +117,14 @@ class SqlEngine:
 
         try:
             if self.may_write:
-                with writers_lock(self.project.database):
+                with writers_lock(self.project.database), self._stoppable():
                     cursor = self.connection.execute(statement, self.values)
                     rows = [tuple(row) for row in cursor]
             else:
-                cursor = self.connection.execute(statement, self.values)
-                rows = [tuple(row) for row in cursor]
+                with self._stoppable():
+                    cursor = self.connection.execute(statement, self.values)
+                    rows = [tuple(row) for row in cursor]
         except (sqlite3.Error, sqlite3.Warning) as error:
-            if str(error) == "interrupted":
-                raise KeyboardInterrupt from None
             is_refused = any(word in str(error) for word in ("not authorized", "authorization denied", "readonly"))
             hint = ONLY_SELECT if is_refused and not self.may_write else HINT
             raise InputError(f"The statement was refused: {str(error).rstrip('.')}. {hint}") from None
@@ -130,6 +132,36 @@ class SqlEngine:
         if not columns and not self.may_write:
             raise InputError(f"The statement gives no rows. {ONLY_SELECT}")
         return Rows(columns, rows, cursor.rowcount)
+
+    @contextlib.contextmanager
+    def _stoppable(self) -> Iterator[None]:
+        """Ctrl-C is noted and raised at the end: raised inside a callback of SQLite, the driver would drop it.
+
+        Where it came while the statement was being prepared, it was read as "not authorized".
+        """
+        import signal
+        import threading
+
+        before = signal.getsignal(signal.SIGINT)
+        if before in (None, signal.SIG_IGN) or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def note_it(number: int, frame: object) -> None:
+            self._is_stopped = True
+
+        self._is_stopped = False
+        signal.signal(signal.SIGINT, note_it)
+        try:
+            yield
+        except Exception:
+            if self._is_stopped:
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if self._is_stopped:
+            raise KeyboardInterrupt
 
     def close(self) -> None:
         """Close the connection; an open transaction is rolled back."""

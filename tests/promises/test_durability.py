@@ -271,10 +271,10 @@ def test_a_limit_on_file_size_is_a_clear_error(project: Path) -> None:
 
 @pytest.fixture
 def tiny_disk(tmp_path: Path) -> Iterator[tuple[Path, Callable[[str], None]]]:
-    """A real file system of 1 MiB, and a way to make it larger."""
+    """A real file system of 2 MiB, and a way to make it larger."""
     mount, umount = shutil.which("mount"), shutil.which("umount")
     if sys.platform != "linux" or os.geteuid() != 0 or not mount or not umount:
-        pytest.skip("mounting a file system of 1 MiB needs Linux and root")
+        pytest.skip("mounting a file system of 2 MiB needs Linux and root")
     folder = tmp_path / "disk"
     folder.mkdir()
     if subprocess.run([mount, "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], capture_output=True).returncode:
@@ -295,7 +295,7 @@ def test_a_real_full_disk(tiny_disk: tuple[Path, Callable[[str], None]], tmp_pat
     (sources / "a.md").write_text("# A\n\nalphaword is here.\n", "utf-8")
     assert arr(disk, "init", "--team", "vision", "--name", "lumen").returncode == 0
     assert arr(disk, "add", "--no-embed", str(sources)).returncode == 0
-    (sources / "b.md").write_text(big_text(2000), "utf-8")
+    (sources / "b.md").write_text(big_text(700), "utf-8")
     full = arr(disk, "sync", "--no-embed")
     assert (full.returncode, full.stderr.count("\n")) == (1, 1)
     assert "is full. The last step was undone; free some space and run it again." in full.stderr
