@@ -65,7 +65,7 @@ COMMANDS = {
     "scope": ("arr_sql.cli.scope_commands:scope", "The scopes of the file: list, open, merge-preview."),
     "db": (
         "arr_sql.cli.db_commands:db",
-        "The database file: check, migrate, rebuild, schema, backup, restore, export, import.",
+        "The database file: check, migrate, rebuild, schema, backup, restore, export, import, vacuum, prune.",
     ),
     "forget": (
         "arr_sql.cli.forget_commands:forget",

@@ -1,4 +1,4 @@
-"""``arr db check | migrate | rebuild | schema``; backup, restore, export and import are in ``copy_commands``."""
+"""``arr db check | migrate | rebuild | schema``; the others are in ``copy_commands`` and ``upkeep_commands``."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import click
 
 from arr_sql.cli._shared import Where, echo, json_option, print_json, print_table, progress_bar, project_options
 from arr_sql.cli.copy_commands import backup, export, import_, restore
+from arr_sql.cli.upkeep_commands import prune, vacuum
 
 
 @click.group()
 def db() -> None:
-    """The database file: check, migrate, rebuild, schema, backup, restore, export, import."""
+    """The database file: check, migrate, rebuild, schema, backup, restore, export, import, vacuum, prune."""
 
 
-for _command in (backup, restore, export, import_):
+for _command in (backup, restore, export, import_, vacuum, prune):
     db.add_command(_command)
 
 

@@ -13,6 +13,9 @@ from pathlib import Path
 
 from arr_sql.errors import StoreBusy
 
+SYNC_LOCK = "-sync-lock"
+"""What a database's name ends in for the lock that one sync at a time holds."""
+
 
 @contextlib.contextmanager
 def process_lock(path: Path, timeout: float) -> Iterator[None]:

@@ -3,7 +3,7 @@
 A request falls through the floors once and rises once. Every method acts in ``self.scope`` and nowhere else. Each group
 of methods is a module of its own: ``base`` (connections), ``sources``, ``source_list``,
 ``lines``, ``retrieval``, ``replay``, ``memories``,
-``memory_moves`` (files, promotion), ``approvals``, ``forgetting``, ``copies``, ``operator``, ``audit``.
+``memory_moves`` (files, promotion), ``approvals``, ``forgetting``, ``copies``, ``upkeep``, ``operator``, ``audit``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from arr_sql.database.lines import LineMethods
 from arr_sql.database.memory_moves import MemoryMoveMethods
 from arr_sql.database.replay import ReplayMethods
 from arr_sql.database.source_list import SourceListMethods
+from arr_sql.database.upkeep import UpkeepMethods
 
 __all__ = ["DEFAULT_MAX_FILE_BYTES", "ResearchDatabase", "connect"]
 
@@ -38,6 +39,7 @@ class ResearchDatabase(
     ApprovalMethods,
     ForgettingMethods,
     CopyMethods,
+    UpkeepMethods,
     LineMethods,
     SourceListMethods,
     AuditMethods,

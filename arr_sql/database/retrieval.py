@@ -16,7 +16,7 @@ from arr_sql.core.statements import load
 from arr_sql.database.advice import Advice, PlannerName, RerankName
 from arr_sql.database.base import DatabaseBase, installed_embedder, is_model_there, shared_embedder
 from arr_sql.database.explanation import explained
-from arr_sql.errors import InputError, QueryEmpty, StoreBusy, StoreFull, StoreReadOnly
+from arr_sql.errors import InputError, QueryEmpty, StateError, StoreBusy, StoreFull, StoreReadOnly
 from arr_sql.index.text_index import TEXT_INDEX_VERSION, stale_text_indexes
 from arr_sql.index.vector_state import vector_state
 from arr_sql.ingest.roots import is_other_branch, read_roots
@@ -201,10 +201,22 @@ class RetrievalMethods(DatabaseBase):
             self._abandoned.append(connection)  # closed with the database: its thread may still be inside it
 
     def retrievals(self, retrieval_id: str | None = None, limit: int = 20) -> list[dict[str, Any]]:
-        """Records of this scope, newest first; the one with ``retrieval_id`` when given (InputError if there is none)."""
+        """Records of this scope, newest first; the one with ``retrieval_id`` when given (InputError if there is none).
+
+        Raises StateError when its record was pruned.
+        """
         with store_errors(self.path):
             found = read_retrievals(self._reader("main"), self.scope, retrieval_id, limit)
         if retrieval_id is not None and not found:
+            from arr_sql.memory.pruning import pruned_at  # not when a search imports this module
+
+            with store_errors(self.path):
+                pruned = pruned_at(self._reader("main"), self.scope, retrieval_id)
+            if pruned is not None:
+                raise StateError(
+                    f"The record of retrieval {retrieval_id} was pruned at {pruned}, so it can't be shown or run again. "
+                    f"`arr audit list --kind retrieval` still shows that it was asked."
+                )
             raise InputError(
                 f"There is no retrieval '{retrieval_id}' in this scope. See `arr audit list --kind retrieval`."
             )

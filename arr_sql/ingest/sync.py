@@ -21,7 +21,7 @@ from arr_sql.core.clock import utc_now
 from arr_sql.core.connection import Connection, write_transaction
 from arr_sql.core.git_identity import read_git_identity
 from arr_sql.core.git_index import read_git_index
-from arr_sql.core.process_lock import process_lock
+from arr_sql.core.process_lock import SYNC_LOCK, process_lock
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.rooted import Refused, Root
 from arr_sql.core.settings import CONFIG_NAME
@@ -85,7 +85,7 @@ class Syncer:
         A root that is not there keeps its sources and is named in the summary. Another sync of the same file is waited
         for: what is known of the disk is read before it is written, and must not change in between.
         """
-        with process_lock(self._database.with_name(self._database.name + "-sync-lock"), WAIT_SECONDS):
+        with process_lock(self._database.with_name(self._database.name + SYNC_LOCK), WAIT_SECONDS):
             return self._sync_all(roots, known)
 
     def _sync_all(self, roots: list[RootRow], known: list[RootRow]) -> SyncSummary:

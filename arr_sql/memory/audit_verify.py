@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from arr_sql.core.canonical import canonical_json, sha256_text
@@ -24,6 +25,7 @@ from arr_sql.memory.audit_log import GENESIS, event_hash
 from arr_sql.memory.damage import Damage
 from arr_sql.memory.forget_receipts import receipt_hash as forget_receipt_hash
 from arr_sql.memory.forget_receipts import scan_hash, vouched_receipts, vouched_scans
+from arr_sql.memory.pruning import records_hash
 from arr_sql.memory.receipts import receipt_hash
 from arr_sql.memory.research_store import memory_hash
 from arr_sql.memory.retrieval_log import read_evidence, record_hash
@@ -88,6 +90,8 @@ def _verified(connection: Connection, scope_id: int | None) -> VerifyReport:
             subjects = forgotten.get((row["scope_id"], row["subject_id"]), [])
             damages += _forget(row, subjects, vouched, removals)
             damages += said.forget(row, subjects)
+        if row["kind"] == "retrievals_pruned":
+            damages += _prune(row, vouched)
     where: list[int | None] = [None] * len(damages)  # whose each damage is; a broken chain is everybody's
     rows = 0
     for key, found, problem in _rows(connection, removals):
@@ -132,6 +136,21 @@ def _forget(
             vouched[key] = (event["seq"], item["after_hash"])
         if item["kind"] == "source_version":
             removals.pop(item["subject_id"], None)
+
+
+def _prune(event: Any, vouched: dict[Key, tuple[int, str]]) -> Iterator[Damage]:
+    """A pruning excuses the scope's oldest records, as many as it says, if its hash is that of what the log holds of them."""
+    try:
+        details = json.loads(event["details"])
+    except (ValueError, RecursionError):
+        return  # the chain says so
+    own = (key for key in vouched if key[0] == "retrieval" and key[1] == event["scope_id"])
+    keys = list(islice(own, int(details.get("records", 0))))
+    if records_hash((key[2], vouched[key][1]) for key in keys) != details.get("records_hash"):
+        yield Damage("pruned_otherwise", event["seq"], f"{len(keys)} retrieval records")
+        return
+    for key in keys:
+        del vouched[key]
 
 
 CHAIN = frozenset({"event_removed", "broken_link", "changed_event"})
