@@ -1,7 +1,7 @@
 -- Generated from migrations/ by `arr db schema --generate`; a test compares it. Do not edit.
 -- Index structures (FTS5) are derived from content and are not part of it: see arr_sql/sql/build_*.sql.
 PRAGMA application_id = 1095914033;
-PRAGMA user_version = 10;
+PRAGMA user_version = 11;
 
 CREATE TABLE migration_record (
   -- One row per applied migration, with the hash of its text: an edited old migration is found by comparing.
@@ -728,3 +728,23 @@ SELECT
 FROM retrieval AS r JOIN scope AS s ON s.id = r.scope_id;
 
 CREATE INDEX chunk_size ON chunk (id, n_terms, n_heading_terms) WHERE retired_revision IS NULL;
+
+CREATE TABLE memory_embedding (
+  -- One memory version's unit vector, as chunk_embedding has them for chunks: a scope's own rows, float32 little-endian.
+  -- A published memory gets one from `arr embed`; a next version with the same words takes it along.
+  id INTEGER PRIMARY KEY,
+  scope_id INTEGER NOT NULL REFERENCES scope (id),
+  model INTEGER NOT NULL REFERENCES embedding_model (id),
+  memory INTEGER NOT NULL REFERENCES memory (id),
+  -- Hash of title and content, as embedded.
+  embed_hash TEXT NOT NULL CHECK (length(embed_hash) = 64),
+  vector BLOB NOT NULL CHECK (length(vector) > 0 AND length(vector) % 4 = 0),
+  added_revision INTEGER NOT NULL CHECK (added_revision > 0),
+  retired_revision INTEGER CHECK (retired_revision > added_revision)
+) STRICT;
+
+CREATE UNIQUE INDEX memory_embedding_live ON memory_embedding (scope_id, model, memory) WHERE retired_revision IS NULL;
+
+CREATE INDEX memory_embedding_value ON memory_embedding (model, embed_hash);
+
+CREATE INDEX memory_embedding_memory ON memory_embedding (memory);

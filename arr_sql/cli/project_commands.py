@@ -123,7 +123,7 @@ def status(by_source: bool, check: bool, where: Where, as_json: bool) -> None:
     channels = {
         "research-memory": "stale, run `arr db rebuild`" if "memory_text" in state["stale_indexes"] else "ready",
         "bm25": "stale, run `arr db rebuild`" if "chunk_text" in state["stale_indexes"] else "ready",
-        "vector": "; ".join(f"{v['model']}: {v['embedded']} of {chunks}" for v in vectors)
+        "vector": "; ".join(_vector_state(v, chunks, state["memories"].get("published", 0)) for v in vectors)
         or f"not_indexed (0 of {chunks}), run `arr embed`",
         "grep": _grep_state(state["roots"]),
     }
@@ -146,6 +146,12 @@ def status(by_source: bool, check: bool, where: Where, as_json: bool) -> None:
 
 def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{n} {name}" for name, n in sorted(counts.items())) or "none"
+
+
+def _vector_state(vectors: dict[str, Any], chunks: int, published: int) -> str:
+    """How many chunks have a vector of one model, and, where there are published memories, how many of them."""
+    memories = f", {vectors['memories_embedded']} of {published} published memories" if published else ""
+    return f"{vectors['model']}: {vectors['embedded']} of {chunks}{memories}"
 
 
 def _grep_state(roots: list[dict[str, Any]]) -> str:

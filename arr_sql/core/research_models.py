@@ -123,6 +123,11 @@ class EvidenceChunk(Value):
     created_at: str
 
 
+def memory_name(memory_id: str) -> str:
+    """What a memory is called among evidence and in events, where chunks have names too."""
+    return f"memory:{memory_id}"
+
+
 class ResearchMemory(Value):
     """One memory as it stands at ``revision``."""
 

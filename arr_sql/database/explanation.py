@@ -31,6 +31,8 @@ def _sentences(record: Mapping[str, Any]) -> Iterator[str]:
             f"Round {trace['round_index'] + 1}, {trace['tool_name']}: {trace['state']}, {trace['candidate_count']} matched, "
             f"{trace['eligible_count']} returned{said}"
         ).rstrip(".") + "."
+        if without := trace["detail"].get("memories_without_vector"):
+            yield f"Published memories that had no vector, so that only their words could find them: {without}."
     for item in record["evidence"]:
         found = ", ".join(f"{rank['channel']} at rank {rank['rank']}" for rank in item["channels"])
         parts = (

@@ -41,7 +41,8 @@ class OperatorMethods(SourceMethods):
             ],
             "stale_indexes": stale,
             "vectors": [
-                {"model": item["model_id"], "fingerprint": item["fingerprint"], "embedded": item["embedded"]}
+                {"model": item["model_id"], "fingerprint": item["fingerprint"], "embedded": item["embedded"],
+                 "memories_embedded": item["memories_embedded"]}
                 for item in vectors if item["model"] is not None
             ],
             "file_bytes": self.path.stat().st_size,

@@ -76,7 +76,7 @@ def rerun(store: ReplayStore, record: Mapping[str, Any], query: str, setting: Se
     channels: list[Channel] = [
         MemoryRetriever(store.reader("research-memory"), lambda: now),
         Bm25Retriever(store.reader("bm25")),
-        VectorRetriever(store.reader("vector"), lambda: vectors, lambda: True),
+        VectorRetriever(store.reader("vector"), lambda: vectors, lambda: True, clock=lambda: now),
         GrepRetriever(store.reader("grep"), lambda: [root for root in setting.roots if store.has_root(root.id)]),
         *(make(store.reader(f"extra {number}")) for number, make in enumerate(setting.extra_channels)),
     ]

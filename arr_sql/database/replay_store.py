@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from arr_sql.core.connection import Connection, open_reader, open_writer, store_errors, write_transaction
 from arr_sql.core.migrations import make_schema
-from arr_sql.core.research_models import ScopeKey
+from arr_sql.core.research_models import ScopeKey, memory_name
 from arr_sql.core.statements import load
 from arr_sql.index.text_index import (
     Table,
@@ -122,6 +122,8 @@ class ReplayStore:
         writer.executemany(load("add_replayed_embedding"), self._noted("embedding", vectors))
         memories = self._analysed("memory", store, load("read_replayed_memories"), span)
         writer.executemany(load("add_replayed_memory"), self._noted("memory", memories))
+        vectors = (dict(row) for row in store.execute(load("read_replayed_memory_embeddings"), span))
+        writer.executemany(load("add_replayed_memory_embedding"), self._noted("memory_embedding", vectors))
 
     def _noted(self, kind: str, rows: Any) -> Iterator[dict[str, Any]]:
         """The rows as they pass, with their spans of revisions noted."""
@@ -141,7 +143,7 @@ class ReplayStore:
             terms = terms_of(heading, row["content"]) if is_indexed else Terms("", "", 0, 0)
             if is_indexed:
                 self._terms[(table, row["id"])] = indexed(table, self._id, terms)
-            name = row["chunk_id"] if table == "chunk" else f"memory:{row['memory_id']}"
+            name = row["chunk_id"] if table == "chunk" else memory_name(row["memory_id"])
             self._names[(table, row["id"])] = {"chunk_id": name, "content_hash": row["content_hash"]}
             yield values | terms.bindings()
 
@@ -156,6 +158,7 @@ class ReplayStore:
         statements = {
             "embedding": load("set_replayed_embedding"), "chunk": load("set_replayed_chunk"),
             "version": load("set_replayed_version"), "memory": load("set_replayed_memory"),
+            "memory_embedding": load("set_replayed_memory_embedding"),
         }  # fmt: skip
         with store_errors(self.path), write_transaction(self._writer, self.path):
             for kind, statement in statements.items():

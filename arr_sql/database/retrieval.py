@@ -149,7 +149,12 @@ class RetrievalMethods(DatabaseBase):
         """The channels. ``now`` decides what has expired: the very moment that the record keeps, so that a replay agrees."""
         catalog = Catalog()
         vector = VectorRetriever(
-            self._reader("vector"), self._vectors, self._has_model, self._hot_vectors, self._older_vectors
+            self._reader("vector"),
+            self._vectors,
+            self._has_model,
+            self._hot_vectors,
+            self._older_vectors,
+            clock=lambda: now or self._clock(),
         )
         catalog.register(MemoryRetriever(self._reader("research-memory"), lambda: now or self._clock()))
         catalog.register(Bm25Retriever(self._reader("bm25"), hot=self._hot_postings))

@@ -1,4 +1,5 @@
-"""Filling in vectors: which chunks of a scope have none, embedding them in batches, storing each batch at once.
+"""Filling in vectors: which chunks and published memories of a scope have none, embedding them in batches, storing each
+batch at once.
 
 Text is searchable before this runs; until it is done the vector channel says ``not_indexed (n of m)``. Embedding
 happens outside write transactions, each batch commits on its own, so it can be stopped at any instant and resumed.
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from arr_sql.core.canonical import sha256_text
 from arr_sql.core.clock import to_text
@@ -28,9 +29,11 @@ from arr_sql.index.embedders.protocol import (
     embed_text,
 )
 from arr_sql.memory.audit_log import append_event
-from arr_sql.memory.row_vouching import hashes_of_vectors, vouch_for_model
+from arr_sql.memory.row_vouching import hashes_of_memory_vectors, hashes_of_vectors, vouch_for_model
 from arr_sql.memory.scope_store import advance, read_scope
 
+Kind = Literal["memory", "chunk"]
+"""What has vectors. Memories come first: they are few, and people wrote them."""
 #: Chunks embedded and committed at a time: what a kill loses, and enough to keep several threads busy to the end.
 BATCH_CHUNKS = 64
 
@@ -61,24 +64,29 @@ def fill_vectors(
     model = _model_row(connection, database, embedder, actor, clock())
     ids: dict[str, Any] = {"scope_id": scope_row.id, "model": model}
     total = connection.execute(load("read_missing_vectors"), ids).fetchone()["missing"]
-    done, after = 0, 0
+    done = 0
     progress(0, total)
-    while True:
-        rows = connection.execute(
-            load("read_chunks_without_vector"), {**ids, "after": after, "limit": BATCH_CHUNKS}
-        ).fetchall()
-        if not rows:
-            break
-        vectors, reused = _vectors(connection, model, rows, embedder)
-        stored = _store(connection, database, scope, model, vectors, reused, actor, clock(), embedder)
-        summary.reused += min(reused, stored)
-        summary.embedded += max(0, stored - reused)
-        done, after = done + len(rows), rows[-1]["id"]
-        progress(done, max(total, done))
+    for kind in get_args(Kind):
+        after = 0
+        while rows := _without_vector(connection, kind, {**ids, "after": after, "limit": BATCH_CHUNKS}):
+            vectors, reused = _vectors(connection, model, rows, embedder)
+            stored = _store(connection, database, scope, model, kind, vectors, actor, clock(), embedder)
+            summary.reused += min(reused, stored)
+            summary.embedded += max(0, stored - reused)
+            done, after = done + len(rows), rows[-1]["id"]
+            progress(done, max(total, done))
     summary.missing = connection.execute(load("read_missing_vectors"), ids).fetchone()["missing"]
     if rebuild and not summary.missing:
         summary.retired_models = _retire_others(connection, database, scope, model, actor, clock())
     return summary
+
+
+def _without_vector(connection: Connection, kind: Kind, values: dict[str, Any]) -> list[dict[str, Any]]:
+    """The next rows to embed: ``id``, ``heading``, ``content`` and ``embed_hash``."""
+    if kind == "chunk":
+        return [dict(row) for row in connection.execute(load("read_chunks_without_vector"), values)]
+    rows = connection.execute(load("read_memories_without_vector"), values)
+    return [{**row, "embed_hash": sha256_text(embed_text(row["heading"], row["content"]))} for row in rows]
 
 
 class StoredVectors:
@@ -130,8 +138,10 @@ def require_same_canaries(stored: bytes, fresh: list[bytes], model_id: str) -> N
             )
 
 
-def _vectors(connection: Connection, model: int, rows: list[Any], embedder: Embedder) -> tuple[dict[int, bytes], int]:
-    """A vector for each chunk row that has text to embed, and how many of them were reused."""
+def _vectors(
+    connection: Connection, model: int, rows: list[dict[str, Any]], embedder: Embedder
+) -> tuple[dict[int, tuple[str, bytes]], int]:
+    """Hash and vector for each row that has text to embed, and how many of them were reused."""
     known: dict[str, bytes] = {}
     for row in rows:
         found = _known_vector(connection, model, row["embed_hash"])
@@ -145,11 +155,12 @@ def _vectors(connection: Connection, model: int, rows: list[Any], embedder: Embe
         if vector is not None:
             check_vector(vector, embedder.spec.dimension)
             known[embed_hash] = vector
-    return {row["id"]: known[row["embed_hash"]] for row in rows if row["embed_hash"] in known}, reused
+    there = {row["id"]: row["embed_hash"] for row in rows if row["embed_hash"] in known}
+    return {row_id: (embed_hash, known[embed_hash]) for row_id, embed_hash in there.items()}, reused
 
 
 def _store(
-    connection: Connection, database: Path, scope: ScopeKey, model: int, vectors: dict[int, bytes], reused: int,
+    connection: Connection, database: Path, scope: ScopeKey, model: int, kind: Kind, vectors: dict[int, tuple[str, bytes]],
     actor: str, now: datetime, embedder: Embedder,
 ) -> int:  # fmt: skip
     if not vectors:
@@ -159,14 +170,16 @@ def _store(
         assert scope_row is not None
         scope_row = advance(connection, scope_row, is_content=False)
         stored = 0
-        for chunk, vector in vectors.items():
-            values = {"model": model, "chunk": chunk, "vector": vector, "revision": scope_row.revision}
-            stored += connection.execute(load("add_embedding"), values).rowcount
+        statement = load("add_embedding") if kind == "chunk" else load("add_memory_embedding")
+        for row_id, (embed_hash, vector) in vectors.items():
+            values = {"embed_hash": embed_hash, "vector": vector, "model": model, "revision": scope_row.revision}
+            stored += connection.execute(statement, {kind: row_id, **values}).rowcount
+        hashes = hashes_of_vectors if kind == "chunk" else hashes_of_memory_vectors
         append_event(
             connection, scope_id=scope_row.id, revision=scope_row.revision, at=now, actor=actor, kind="vectors_added",
             subject_kind="embedding_model", subject_id=embedder.spec.fingerprint()[:16], subject_hash="",
             # Not how many values were reused: that would tell what other scopes hold.
-            details={"vectors": stored, "vector_hashes": hashes_of_vectors(connection, vectors, scope_row.revision)},
+            details={"vectors": stored, "vector_hashes": hashes(connection, vectors, scope_row.revision)},
         )  # fmt: skip
     return stored
 
@@ -180,6 +193,7 @@ def _retire_others(
         scope_row = advance(connection, scope_row, is_content=False)
         values = {"scope_id": scope_row.id, "model": model, "revision": scope_row.revision}
         retired = connection.execute(load("set_other_embeddings_retired"), values).rowcount
+        retired += connection.execute(load("set_other_memory_embeddings_retired"), values).rowcount
         append_event(
             connection, scope_id=scope_row.id, revision=scope_row.revision, at=now, actor=actor, kind="vectors_retired",
             subject_kind="embedding_model", subject_id=str(model), subject_hash="", details={"vectors": retired},

@@ -60,6 +60,7 @@ class ForgetPlan:
     versions: list[Any] = field(default_factory=list)
     chunks: list[Any] = field(default_factory=list)
     vectors: list[Any] = field(default_factory=list)
+    memory_vectors: list[Any] = field(default_factory=list)
     left_out: list[Any] = field(default_factory=list)
     roots: list[Any] = field(default_factory=list)
     retrievals: list[tuple[Any, list[Any]]] = field(default_factory=list)
@@ -82,7 +83,7 @@ class ForgetPlan:
         found = {
             "memories": len({row["memory_id"] for row in self.memories}), "memory_versions": len(self.memories),
             "approval_packages": len(self.packages), "sources": len(self.sources), "source_versions": len(self.versions),
-            "chunks": len(self.chunks), "vectors": len(self.vectors), "roots": len(self.roots),
+            "chunks": len(self.chunks), "vectors": len(self.vectors) + len(self.memory_vectors), "roots": len(self.roots),
             "left_out_names": len(self.left_out),
             "retrievals_removed" if removes else "retrievals_rewritten": len(self.retrievals),
         }  # fmt: skip
@@ -157,7 +158,7 @@ class ForgetPlan:
 
     def vector_bytes(self) -> frozenset[bytes]:
         """The vectors that go."""
-        return frozenset(bytes(row["vector"]) for row in self.vectors)
+        return frozenset(bytes(row["vector"]) for row in (*self.vectors, *self.memory_vectors))
 
 
 def is_asked(row: Any) -> bool:
@@ -199,6 +200,8 @@ def plan_forgetting(connection: Connection, scope: ScopeKey, request: ForgetRequ
         wanted = {**own, "memory_ids": None if everything else json.dumps(request.memory_ids)}
         plan.memories = connection.execute(load("read_memories_to_forget"), wanted).fetchall()
         plan.packages = connection.execute(load("read_packages_to_forget"), wanted).fetchall()
+        versions = {"memories": json.dumps([row["id"] for row in plan.memories])}
+        plan.memory_vectors = connection.execute(load("read_memory_vectors_to_forget"), versions).fetchall()
     if everything or request.source_refs:
         _require_present_names(connection, request, own)
         _plan_sources(connection, plan, own)

@@ -126,6 +126,7 @@ def _removals(plan: ForgetPlan) -> Iterator[tuple[str, list[int]]]:
     yield load("remove_verification_receipts"), [row["receipt"] for row in plan.packages if row["receipt"] is not None]
     yield load("remove_approval_decisions"), [row["decision"] for row in plan.packages if row["decision"] is not None]
     yield load("remove_approval_packages"), [row["id"] for row in plan.packages]
+    yield load("remove_memory_vectors"), [row["id"] for row in plan.memory_vectors]
     yield load("remove_memories"), [row["id"] for row in plan.memories]
     if plan.request.whole_scope:
         records = [row["id"] for row, _ in plan.retrievals]

@@ -28,6 +28,7 @@ from arr_sql.memory.applicability import checked_applicability
 from arr_sql.memory.approvals import missing_approval
 from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.lifecycle import PublishFacts, require_publishable, require_transition
+from arr_sql.memory.row_vouching import hashes_of_memory_vectors
 from arr_sql.memory.scope_store import ScopeRow, advance, ensure_scope
 
 MEMORY_FIELDS = (
@@ -234,14 +235,17 @@ def replace_version(
             heading=old["title"], body=old["content"], terms_hash=old["terms_hash"],
         )  # fmt: skip
     connection.execute(load("set_memory_retired"), {"id": old["id"], "revision": scope_row.revision})
-    insert_version(connection, scope_row, row, kind, before_hash=memory_hash(old), now=now)
+    insert_version(connection, scope_row, row, kind, before_hash=memory_hash(old), now=now, old=old)
 
 
 def insert_version(
     connection: Connection, scope_row: ScopeRow, row: dict[str, Any], kind: str, *, before_hash: str, now: datetime,
-    details: Mapping[str, Any] | None = None,
+    details: Mapping[str, Any] | None = None, old: Any = None,
 ) -> None:  # fmt: skip
     """Add one version with its terms and its event. Call inside a write transaction.
+
+    The vectors of ``old``, the version before it, go along when the words are the same, whatever the status: a memory
+    that is published again needs no model.
 
     Raises InputError when the reason holds a credential: it is shown to others like the text.
     """
@@ -254,11 +258,26 @@ def insert_version(
     if row["status"] == "published":
         add_terms(connection, "memory", row_id, scope_row.id, terms)
     note_current(connection, scope_row.id, scope_row.content_revision)
+    vectors = _keep_vectors(connection, old, row, row_id) if old is not None else {}
     append_event(
         connection, scope_id=scope_row.id, revision=scope_row.revision, at=now, actor=row["actor"], kind=kind,
         subject_kind="memory", subject_id=row["memory_id"], subject_hash=memory_hash(row),
-        details={**(details or {}), "before": before_hash, "status": row["status"]},
+        details={
+            **(details or {}), "before": before_hash, "status": row["status"],
+            **({"vector_hashes": vectors} if vectors else {}),
+        },
     )  # fmt: skip
+
+
+def _keep_vectors(connection: Connection, old: Any, row: Mapping[str, Any], row_id: int) -> dict[str, str]:
+    """Retire the old version's vectors, and give them to the new one if it says the same. The hashes of those given."""
+    revision = row["added_revision"]
+    if (old["title"], old["content"]) == (row["title"], row["content"]):
+        connection.execute(
+            load("add_kept_memory_embedding"), {"old_id": old["id"], "new_id": row_id, "revision": revision}
+        )
+    connection.execute(load("set_memory_embeddings_retired"), {"id": old["id"], "revision": revision})
+    return hashes_of_memory_vectors(connection, [row_id], revision)
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------

@@ -13,9 +13,12 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
+from arr_sql.core.canonical import sha256_text
 from arr_sql.core.connection import Connection
+from arr_sql.core.research_models import memory_name
 from arr_sql.core.row_hashes import ids_hash, left_out_hash, model_hash, root_hash, vectors_hash
 from arr_sql.core.statements import load
+from arr_sql.index.embedders.protocol import embed_text
 from arr_sql.index.vector_state import embedding_models
 from arr_sql.memory.damage import Damage
 from arr_sql.memory.row_vouching import row_ids
@@ -38,7 +41,8 @@ class Said:
         self.ends: dict[int, set[int]] = defaultdict(set)
         self.vectors: dict[tuple[int | None, int, str], tuple[int, str]] = {}
         self.vectors_retired: dict[int | None, list[tuple[int, str]]] = defaultdict(list)
-        self.forgotten_chunks: dict[tuple[int | None, str], int] = {}
+        self.forgotten: dict[tuple[int | None, str], int] = {}
+        """When a chunk or a memory (by the name that evidence gives it) was erased last."""
         self.ids: dict[str, list[Any]] = {}
 
     def hear(self, event: Any) -> None:
@@ -74,8 +78,8 @@ class Said:
         scope, seq = event["scope_id"], event["seq"]
         for item in subjects:
             name = item["subject_id"]
-            if item["kind"] == "chunk":
-                self.forgotten_chunks[(scope, name)] = seq
+            if item["kind"] in ("chunk", "memory"):
+                self.forgotten[(scope, name if item["kind"] == "chunk" else memory_name(name))] = seq
             elif item["kind"] == "source":
                 self.source_added.pop(name, None)
             elif item["kind"] == "root":
@@ -180,39 +184,54 @@ def _chunks(connection: Connection, said: Said) -> Iterator[Owned]:
 def _vectors(connection: Connection, said: Said) -> Iterator[Owned]:
     """Each vector against the hash in the event of its revision, and when it ended."""
     expected = dict(said.vectors)
-    rows = connection.execute(load("read_all_vectors"))
-    for (scope, revision, chunk_id), group in groupby(
-        rows, lambda row: (row["scope_id"], row["added_revision"], row["chunk_id"])
+    for (scope, revision, owner), group in groupby(
+        _all_vectors(connection), lambda row: (row["scope_id"], row["added_revision"], row["owner"])
     ):
         mine = list(group)
-        seq, digest = expected.pop((scope, revision, chunk_id or ""), (None, ""))
-        subject = f"vectors of chunk {chunk_id} at revision {revision}"
+        seq, digest = expected.pop((scope, revision, owner), (None, ""))
+        subject = _vectors_of(owner, revision)
         if seq is None:
             yield scope, Damage("row_without_event", None, subject)
         elif any(not _belongs(row) for row in mine) or vectors_hash(mine) != digest:
             yield scope, Damage("row_changed", seq, subject)
         elif any(row["retired_revision"] != _end(row, said.vectors_retired[scope]) for row in mine):
             yield scope, Damage("visibility_changed", seq, subject)
-    for (scope, revision, chunk_id), (seq, _) in expected.items():
-        if said.forgotten_chunks.get((scope, chunk_id), 0) < seq:
-            yield scope, Damage("event_without_row", seq, f"vectors of chunk {chunk_id} at revision {revision}")
+    for (scope, revision, owner), (seq, _) in expected.items():
+        if said.forgotten.get((scope, owner), 0) < seq:
+            yield scope, Damage("event_without_row", seq, _vectors_of(owner, revision))
+
+
+def _all_vectors(connection: Connection) -> Iterator[dict[str, Any]]:
+    """Every vector with what is known of the chunk or memory (``owner``) that it stands for."""
+    for row in connection.execute(load("read_all_vectors")):
+        yield {**row, "owner": row["owner"] or ""}
+    for row in connection.execute(load("read_all_memory_vectors")):
+        values, is_there = dict(row), row["memory_id"] is not None
+        text = embed_text(values.pop("title"), values.pop("content")) if is_there else ""
+        yield {
+            **values, "owner": memory_name(row["memory_id"]) if is_there else "", "owner_embed_hash": sha256_text(text)
+        }  # fmt: skip
+
+
+def _vectors_of(owner: str, revision: int) -> str:
+    return f"vectors of {owner if owner.startswith(memory_name('')) else f'chunk {owner}'} at revision {revision}"
 
 
 def _belongs(row: Any) -> bool:
-    """Is it the vector of a chunk of its scope that was visible when it was added, in its model's length?"""
-    if row["chunk_added"] is None or row["fingerprint"] is None:
+    """Is it the vector of a chunk or memory of its scope that was visible when it was added, in its model's length?"""
+    if row["owner_added"] is None or row["fingerprint"] is None:
         return False
-    ended = row["chunk_retired"]
+    ended = row["owner_retired"]
     return bool(
-        row["scope_id"] == row["chunk_scope_id"] and row["embed_hash"] == row["chunk_embed_hash"]
-        and row["chunk_added"] <= row["added_revision"] and (ended is None or ended > row["added_revision"])
+        row["scope_id"] == row["owner_scope_id"] and row["embed_hash"] == row["owner_embed_hash"]
+        and row["owner_added"] <= row["added_revision"] and (ended is None or ended > row["added_revision"])
         and len(row["vector"]) == 4 * row["dimension"]
     )  # fmt: skip
 
 
 def _end(row: Any, retirements: Iterable[tuple[int, str]]) -> int | None:
-    """Where a vector must have ended: with its chunk, or when those of all other models were kept."""
+    """Where a vector must have ended: with its chunk or its memory's version, or when those of all other models were kept."""
     ends = [at for at, model in retirements if at > row["added_revision"] and model != str(row["model"])]
-    if row["chunk_retired"] is not None:
-        ends.append(row["chunk_retired"])
+    if row["owner_retired"] is not None:
+        ends.append(row["owner_retired"])
     return min(ends, default=None)

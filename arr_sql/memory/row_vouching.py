@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from arr_sql.core.connection import Connection
+from arr_sql.core.research_models import memory_name
 from arr_sql.core.row_hashes import ids_hash, left_out_hash, model_hash, root_hash, vectors_hash
 from arr_sql.core.statements import load
 from arr_sql.memory.audit_log import append_event
@@ -28,6 +29,15 @@ def hashes_of_vectors(connection: Connection, chunk_rows: Iterable[int], revisio
         load("read_added_vectors"), {"chunks": json.dumps(list(chunk_rows)), "revision": revision}
     )
     return {chunk_id: vectors_hash(list(mine)) for chunk_id, mine in groupby(rows, lambda row: row["chunk_id"])}
+
+
+def hashes_of_memory_vectors(connection: Connection, memory_rows: Iterable[int], revision: int) -> dict[str, str]:
+    """As :func:`hashes_of_vectors`, for versions of memories, by the name that evidence gives them."""
+    rows = connection.execute(
+        load("read_added_memory_vectors"), {"memories": json.dumps(list(memory_rows)), "revision": revision}
+    )
+    groups = groupby(rows, lambda row: row["memory_id"])
+    return {memory_name(memory_id): vectors_hash(list(mine)) for memory_id, mine in groups}
 
 
 def vouch_for_model(connection: Connection, fingerprint: str, *, actor: str, now: datetime) -> None:

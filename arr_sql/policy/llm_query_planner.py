@@ -24,7 +24,7 @@ from arr_sql.policy.plan_rules import plan_fault
 CAPABILITIES = {
     "research-memory": "Published notes of the team: decisions, findings, preferences and literature, found by their words.",
     "bm25": "Full text of notes, papers, code and logs, ranked by the words that they share with the query.",
-    "vector": "The same texts, ranked by meaning; works across wording and between Chinese and English.",
+    "vector": "The same texts and the team's notes, ranked by meaning; works across wording and between Chinese and English.",
     "grep": "Exact lines in the files as they are now; best for quoted strings, identifiers, error codes and file names.",
 }
 OWN_CHANNEL = "A further local, read-only channel."

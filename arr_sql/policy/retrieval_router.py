@@ -365,8 +365,14 @@ def _is_below(query: str, account: _Account, floor: AnswerFloor | None) -> bool:
     """Is what was found no answer? Never said of a run that is not complete: what is missing might be the answer."""
     if floor is None or any(trace.state not in ("ok", "empty") for trace in account.traces):
         return False
-    found = strength(query, account.lists, {t.tool_name: t.candidate_count for t in account.traces}, floor)
+    found = strength(query, account.lists, {t.tool_name: _chunks_compared(t) for t in account.traces}, floor)
     return found is not None and found < 0
+
+
+def _chunks_compared(trace: ToolTrace) -> int:
+    """How many candidates a call had, memories aside: the floor's weights are fitted on chunks."""
+    memories = trace.detail.get("memories")
+    return trace.candidate_count - (memories if type(memories) is int else 0)
 
 
 def _ordered(query: str, lists: Sequence[RankedList], reorder: Reorder) -> tuple[list[Reranked], tuple[str, ...]]:

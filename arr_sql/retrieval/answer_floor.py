@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 
 from arr_sql.core.analysis import identifiers, phrase_in, query_terms
 from arr_sql.core.canonical import significant
-from arr_sql.retrieval.catalog import Hit
+from arr_sql.retrieval.catalog import Hit, is_memory
 from arr_sql.retrieval.hybrid_retriever import RankedList
 from arr_sql.retrieval.needles import quoted
 from arr_sql.retrieval.rule_reranker import coverage
@@ -56,7 +56,7 @@ def strength(query: str, lists: Sequence[RankedList], compared: Mapping[str, int
     """How far the evidence is above the floor (below it when negative); None where the floor can't judge.
 
     ``lists`` are the channels' hits, best first; ``compared`` says of each channel that answered how many candidates it
-    had: for the vector channel the number of vectors in the scope.
+    had: for the vector channel the number of chunks' vectors in the scope.
     """
     found = {ranked.channel: ranked.hits for ranked in lists}
     if not compared.keys() >= JUDGES or not found.get("vector") or any(ranked.query_index for ranked in lists):
@@ -65,7 +65,8 @@ def strength(query: str, lists: Sequence[RankedList], compared: Mapping[str, int
     if _is_exact(query, best):
         return math.inf
     wanted, vectors = query_terms(query), found["vector"]
-    nearest, others = vectors[0].score, [hit.score for hit in vectors[1:6]]
+    # A memory often says what a chunk says too: beside it the chunk would not stand out, so only chunks are compared with.
+    nearest, others = vectors[0].score, [hit.score for hit in vectors[1:] if not is_memory(hit)][:5]
     gap = nearest - math.fsum(others) / len(others) if others else 0.0
     share = max((coverage(hit, wanted) for hit in best), default=0.0)
     if _is_han(query) is not _is_han(vectors[0].content):

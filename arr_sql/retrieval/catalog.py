@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from arr_sql.core.research_models import ScopeKey
+from arr_sql.core.research_models import ScopeKey, memory_name
 from arr_sql.core.router_models import ChannelState, ReasonCode
 from arr_sql.errors import StateError
 
@@ -46,6 +46,11 @@ class Hit:
     created_at: str
     file: FileRef | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def is_memory(hit: Hit) -> bool:
+    """Is it a memory, not a chunk or a line?"""
+    return hit.chunk_id.startswith(memory_name(""))
 
 
 @dataclass(frozen=True)

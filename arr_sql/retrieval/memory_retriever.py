@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 from arr_sql.core.analysis import query_terms
 from arr_sql.core.clock import to_text
@@ -15,8 +14,8 @@ from arr_sql.core.router_models import ReasonCode
 from arr_sql.core.statements import load
 from arr_sql.index.text_index import has_text_index
 from arr_sql.retrieval.bm25_scoring import Bm25Parameters
-from arr_sql.retrieval.catalog import ChannelAnswer, Hit
-from arr_sql.retrieval.rows import ranked
+from arr_sql.retrieval.catalog import ChannelAnswer
+from arr_sql.retrieval.rows import memory_hit, ranked
 
 
 class MemoryRetriever:
@@ -48,22 +47,5 @@ class MemoryRetriever:
         if not rows:
             return ChannelAnswer("empty")
         best = ranked([(row["score"], row["memory_id"], row) for row in rows])
-        hits = tuple(_hit(row, scope, rank, score) for rank, (score, _, row) in enumerate(best, 1))
+        hits = tuple(memory_hit(row, scope, rank, score) for rank, (score, _, row) in enumerate(best, 1))
         return ChannelAnswer("ok", hits, rows[0]["matches"])
-
-
-def _hit(row: Any, scope: ScopeKey, rank: int, score: float) -> Hit:
-    metadata: dict[str, Any] = {
-        "title": row["title"], "kind": row["kind"], "confidence": row["confidence"],
-        "source_refs": json.loads(row["source_refs"]), "memory_id": row["memory_id"],
-    }  # fmt: skip
-    losers = json.loads(row["conflict_losers"])
-    if losers:
-        metadata["conflict_losers"] = losers
-    if row["expires_at"] is not None:
-        metadata["expires_at"] = row["expires_at"]
-    return Hit(
-        chunk_id=f"memory:{row['memory_id']}", scope=scope, rank=rank, score=score,
-        source_ref=f"memory:{row['memory_id']}", locator=f"revision {row['revision']}", content=row["content"],
-        content_hash=row["content_hash"], heading=row["title"], created_at=row["created_at"], metadata=metadata,
-    )  # fmt: skip

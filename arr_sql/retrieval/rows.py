@@ -8,7 +8,7 @@ from typing import Any
 
 from arr_sql.core.canonical import significant
 from arr_sql.core.connection import Connection
-from arr_sql.core.research_models import ScopeKey
+from arr_sql.core.research_models import ScopeKey, memory_name
 from arr_sql.core.statements import load
 from arr_sql.retrieval.catalog import FileRef, Hit
 
@@ -25,6 +25,24 @@ def chunk_hit(row: Any, scope: ScopeKey, rank: int, score: float, extra: Mapping
         locator=row["locator"], content=row["content"], content_hash=row["content_hash"], heading=row["heading"],
         created_at=row["created_at"], file=FileRef(row["root_id"], row["path_in_root"], row["file_hash"]),
         metadata={**metadata, **(extra or {})},
+    )  # fmt: skip
+
+
+def memory_hit(row: Any, scope: ScopeKey, rank: int, score: float) -> Hit:
+    """The hit for a memory row (the columns that search_memory and search_memory_vectors share)."""
+    metadata: dict[str, Any] = {
+        "title": row["title"], "kind": row["kind"], "confidence": row["confidence"],
+        "source_refs": json.loads(row["source_refs"]), "memory_id": row["memory_id"],
+    }  # fmt: skip
+    losers = json.loads(row["conflict_losers"])
+    if losers:
+        metadata["conflict_losers"] = losers
+    if row["expires_at"] is not None:
+        metadata["expires_at"] = row["expires_at"]
+    return Hit(
+        chunk_id=memory_name(row["memory_id"]), scope=scope, rank=rank, score=significant(score),
+        source_ref=memory_name(row["memory_id"]), locator=f"revision {row['revision']}", content=row["content"],
+        content_hash=row["content_hash"], heading=row["title"], created_at=row["created_at"], metadata=metadata,
     )  # fmt: skip
 
 

@@ -1,4 +1,8 @@
-"""The vector channel: exact nearest neighbours among one scope's vectors (arr_sql/sql/search_vector.sql).
+"""The vector channel: exact nearest neighbours among one scope's vectors, of chunks and of usable memories.
+
+Memories are found by meaning here and by their words in ``research-memory``; usable is the same in both
+(arr_sql/sql/search_memory_vectors.sql, search_vector.sql). A memory without a vector is never a fault: its words are
+found, and the trace counts it.
 
 The scan runs on sqlite-vec or on its Python stand-in, or, in a process that asks again and again, on 8-bit copies in memory
 (``hot_vectors``). What it hands on is scored again here in 64 bits and ordered by (cosine, chunk id), so all three give the
@@ -13,10 +17,12 @@ import operator
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from arr_sql.core.clock import to_text, utc_now
 from arr_sql.core.connection import Connection
-from arr_sql.core.research_models import ScopeKey
+from arr_sql.core.research_models import ScopeKey, memory_name
 from arr_sql.core.router_models import ReasonCode
 from arr_sql.core.statements import load
 from arr_sql.errors import ModelError
@@ -24,7 +30,7 @@ from arr_sql.index.embedders.protocol import Embedder, check_vector
 from arr_sql.index.vector_state import vector_state
 from arr_sql.retrieval.catalog import ChannelAnswer, Hit
 from arr_sql.retrieval.hot_vectors import HotVectors
-from arr_sql.retrieval.rows import chunk_hit, ranked
+from arr_sql.retrieval.rows import chunk_hit, memory_hit, ranked
 
 DISTANCE_ERROR = 0.00001
 """How far a distance of 32-bit sums may be from the true one."""
@@ -62,12 +68,14 @@ class VectorRetriever:
     def __init__(
         self, reader: Connection, query_vectors: Callable[[], QueryVectors | None], has_model: Callable[[], bool],
         hot: HotVectors | None = None, older: Callable[[str], QueryVectors | None] = lambda model_id: None,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:  # fmt: skip
         """``query_vectors`` may load a model, so it is asked only when there is something to compare with.
 
         ``older`` opens another model by its id: it answers while the chosen one's vectors are fewer than its own.
+        ``clock`` decides which memories have expired.
         """
-        self._hot, self._older = hot, older
+        self._hot, self._older, self._clock = hot, older, clock
         self._reader, self._query_vectors, self._has_model = reader, query_vectors, has_model
         self.used: dict[str, bytes] = {}
         self.fingerprint: str | None = None
@@ -76,8 +84,11 @@ class VectorRetriever:
         """State ``ok``, ``empty``, ``not_indexed`` (with hits, when some vectors are there) or ``unavailable``."""
         models = self._hot.state(self._reader, scope) if self._hot else vector_state(self._reader, scope)
         chunks = models[0]["chunks"] if models else 0
-        if not chunks:
-            return ChannelAnswer("empty")
+        memories = models[0]["memories"] if models else 0
+        # Without chunks it is the memories that say which model answers; without any vector there is nothing to say.
+        counted, whole = ("embedded", chunks) if chunks else ("memories_embedded", memories)
+        if not chunks and not any(row["memories_embedded"] for row in models):
+            return ChannelAnswer("empty", detail=_without_vector(memories, 0))
         if not self._has_model():
             return ChannelAnswer("unavailable", code=ReasonCode.MODEL_MISSING)
         if models[0]["model"] is None:
@@ -89,8 +100,8 @@ class VectorRetriever:
         if vectors is None:
             return ChannelAnswer("unavailable", code=ReasonCode.MODEL_MISSING)
         mine = next((row for row in models if row["fingerprint"] == vectors.fingerprint), None)
-        chosen, indexed = vectors, mine["embedded"] if mine is not None else 0
-        if indexed < chunks and (better := self._better(models, vectors.fingerprint, indexed)) is not None:
+        chosen, indexed = vectors, mine[counted] if mine is not None else 0
+        if indexed < whole and (better := self._better(models, counted, vectors.fingerprint, indexed)) is not None:
             mine, vectors = better
         if mine is None:
             models_named = {
@@ -105,25 +116,51 @@ class VectorRetriever:
         if vector is None:
             return ChannelAnswer("empty")
         self.used[query], self.fingerprint = vector, vectors.fingerprint
-        hits = self._nearest(vector, scope, mine, k)
-        if indexed < chunks:
+        hits, compared = self._nearest(vector, scope, mine, k)
+        if chunks and indexed < chunks:
             missing = {"indexed": indexed, "chunks": chunks}
             if vectors is not chosen:
                 missing |= {"chosen": chosen.model_id, "answered": vectors.model_id}
-            return ChannelAnswer("not_indexed", hits, mine["embedded"], ReasonCode.NOT_INDEXED, missing)
-        return ChannelAnswer("ok" if hits else "empty", hits, mine["embedded"])
+            return ChannelAnswer("not_indexed", hits, compared, ReasonCode.NOT_INDEXED, missing)
+        detail = _without_vector(memories, mine["memories_embedded"])
+        if compared > mine["embedded"]:
+            detail["memories"] = compared - mine["embedded"]
+        return ChannelAnswer("ok" if hits else "empty", hits, compared, detail=detail)
 
-    def _better(self, models: list[Any], fingerprint: str, indexed: int) -> tuple[Any, QueryVectors] | None:
+    def _better(
+        self, models: list[Any], counted: str, fingerprint: str, indexed: int
+    ) -> tuple[Any, QueryVectors] | None:
         """Of the other models that can be opened, the one with most vectors, if it has more than ``indexed``."""
-        for row in sorted(models, key=lambda row: (-row["embedded"], row["fingerprint"])):
-            if row["fingerprint"] != fingerprint and row["embedded"] > indexed:
+        for row in sorted(models, key=lambda row: (-row[counted], row["fingerprint"])):
+            if row["fingerprint"] != fingerprint and row[counted] > indexed:
                 vectors = self._older(row["model_id"])
                 if vectors is not None and vectors.fingerprint == row["fingerprint"]:
                     return row, vectors
         return None
 
-    def _nearest(self, vector: bytes, scope: ScopeKey, model: Any, k: int) -> tuple[Hit, ...]:
-        """The ``k`` nearest by (cosine in 64 bits, chunk id), found in memory or by a scan: the same either way."""
+    def _nearest(self, vector: bytes, scope: ScopeKey, model: Any, k: int) -> tuple[tuple[Hit, ...], int]:
+        """The ``k`` nearest chunks and memories by (cosine in 64 bits, id), and how many vectors were compared."""
+        memories, usable = self._memories(vector, scope, model, k)
+        found: list[tuple[float, str, Any]] = [
+            (_cosine(vector, row["vector"]), memory_name(row["memory_id"]), row) for row in memories
+        ]
+        found += [(score, chunk_id, number) for score, chunk_id, number in self._chunks(vector, scope, model, k)]
+        best = ranked(found)[:k]
+        wanted = {**scope.bindings(), "ids": json.dumps([item for _, _, item in best if isinstance(item, int)])}
+        shown = {row["embedding"]: row for row in self._reader.execute(load("read_vector_hits"), wanted)}
+        there = [(score, item) for score, _, item in best if not isinstance(item, int) or item in shown]
+        hits = (
+            chunk_hit(shown[item], scope, rank, score)
+            if isinstance(item, int)
+            else memory_hit(item, scope, rank, score)
+            for rank, (score, item) in enumerate(there, 1)
+        )
+        return tuple(hits), model["embedded"] + usable
+
+    def _chunks(self, vector: bytes, scope: ScopeKey, model: Any, k: int) -> list[tuple[float, str, int]]:
+        """Cosine, chunk id and row of the ``k`` nearest chunks, found in memory or by a scan: the same either way."""
+        if not model["embedded"]:
+            return []
         ids = self._hot.candidates(scope, model, vector, k) if self._hot else None
         rows = self._candidates(scope, self._scanned(vector, scope, model["model"], k) if ids is None else ids)
         if ids is not None and len(rows) > k:
@@ -131,23 +168,29 @@ class VectorRetriever:
 
             kept = best_of(vector, [(row["id"], row["vector"]) for row in rows], k)
             rows = [row for row in rows if row["id"] in kept]
-        best = ranked([(_cosine(vector, row["vector"]), row["chunk_id"], row["id"]) for row in rows])[:k]
-        wanted = {**scope.bindings(), "ids": json.dumps([number for _, _, number in best])}
-        shown = {row["embedding"]: row for row in self._reader.execute(load("read_vector_hits"), wanted)}
-        return tuple(
-            chunk_hit(shown[number], scope, rank, score)
-            for rank, (score, _, number) in enumerate((item for item in best if item[2] in shown), 1)
-        )
+        return ranked([(_cosine(vector, row["vector"]), row["chunk_id"], row["id"]) for row in rows])[:k]
+
+    def _memories(self, vector: bytes, scope: ScopeKey, model: Any, k: int) -> tuple[list[Any], int]:
+        """All usable memories as near as the k-th, and how many have a vector."""
+        if not model["memories_embedded"]:
+            return [], 0
+        values = {**scope.bindings(), "vector": vector, "model": model["model"], "now": to_text(self._clock())}
+        rows = self._as_near(load("search_memory_vectors"), values, k)
+        return rows, rows[0]["compared"] if rows else 0
 
     def _scanned(self, vector: bytes, scope: ScopeKey, model: int, k: int) -> list[int]:
-        """Ids of all vectors as near as the k-th, within the error of 32-bit sums."""
+        """Ids of all chunks' vectors as near as the k-th."""
+        values = {**scope.bindings(), "vector": vector, "model": model}
+        return [row["id"] for row in self._as_near(load("search_vector"), values, k)]
+
+    def _as_near(self, statement: str, values: dict[str, Any], k: int) -> list[Any]:
+        """The rows of all vectors as near as the k-th, within the error of 32-bit sums."""
         most = 2 * k + 16
         while True:
-            values = {**scope.bindings(), "vector": vector, "model": model, "most": most}
-            rows = self._reader.execute(load("search_vector"), values).fetchall()
+            rows = self._reader.execute(statement, {**values, "most": most}).fetchall()
             furthest = rows[min(k, len(rows)) - 1]["distance"] + DISTANCE_ERROR if rows else 0.0
             if len(rows) < most or rows[-1]["distance"] > furthest:
-                return [row["id"] for row in rows if row["distance"] <= furthest]
+                return [row for row in rows if row["distance"] <= furthest]
             most *= 8  # many equal vectors: all of them count
 
     def _candidates(self, scope: ScopeKey, ids: list[int]) -> list[Any]:
@@ -159,3 +202,8 @@ class VectorRetriever:
 def _cosine(left: bytes, right: bytes) -> float:
     """Cosine of two unit vectors in 64 bits: the sum of products, exactly rounded."""
     return math.fsum(map(operator.mul, array("f", left), array("f", right)))
+
+
+def _without_vector(memories: int, embedded: int) -> dict[str, int]:
+    """How many published memories only their words can find; said in the trace."""
+    return {"memories_without_vector": memories - embedded} if embedded < memories else {}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from arr_sql.core.canonical import sha256_text
+from arr_sql.core.research_models import memory_name
 from arr_sql.core.router_models import REASON_TEXT, Degradation, Rejection
 from arr_sql.serve import mcp_values as values
 from arr_sql.serve.mcp_values import MAX_K, WINDOW, Arguments, Output
@@ -110,7 +111,7 @@ def list_memories(database: ResearchDatabase, asked: values.ListArguments) -> va
         cut.append(f"Contents are shown up to {LINE_LIMIT} characters: get_evidence with memory:ID gives the whole.")
     lines = [
         values.MemoryLine(
-            id=f"memory:{memory.memory_id}", kind=memory.kind, status=memory.status, title=memory.title,
+            id=memory_name(memory.memory_id), kind=memory.kind, status=memory.status, title=memory.title,
             content=memory.content[:LINE_LIMIT], confidence=memory.confidence, updated_at=memory.updated_at,
             source_refs=[reference[:LINE_LIMIT] for reference in memory.source_refs[:20]],
         )
@@ -126,7 +127,7 @@ def propose_memory(database: ResearchDatabase, asked: values.ProposeArguments) -
         confidence=asked.confidence,
     )  # fmt: skip
     assert memory.status == "candidate"
-    return values.ProposeOutput(id=f"memory:{memory.memory_id}", status="candidate")
+    return values.ProposeOutput(id=memory_name(memory.memory_id), status="candidate")
 
 
 def explain(database: ResearchDatabase, asked: values.ExplainArguments) -> values.ExplainOutput:

@@ -7,6 +7,7 @@ UNION ALL SELECT 'embedding_model', t.id FROM embedding_model AS t
 UNION ALL SELECT 'forget_receipt', t.id FROM forget_receipt AS t
 UNION ALL SELECT 'forget_scan', t.id FROM forget_scan AS t
 UNION ALL SELECT 'memory', t.id FROM memory AS t
+UNION ALL SELECT 'memory_embedding', t.id FROM memory_embedding AS t
 UNION ALL SELECT 'retrieval', t.id FROM retrieval AS t
 UNION ALL SELECT 'root', t.id FROM root AS t
 UNION ALL SELECT 'scope', t.id FROM scope AS t

@@ -28,6 +28,7 @@ WHOLE_TABLE = {
     "read_all_roots": "audit verify reads every root",
     "read_all_scopes": "audit verify reads every scope",
     "read_all_sources": "audit verify reads every source",
+    "read_all_memory_vectors": "audit verify hashes every vector",
     "read_all_vectors": "audit verify hashes every vector",
     "read_approval_decisions": "audit verify reads every decision",
     "read_approval_packages": "audit verify reads every package",

@@ -90,6 +90,27 @@ def test_a_memory_goes_with_its_history(database: ResearchDatabase) -> None:
     assert check_store(database.path).passed
 
 
+def test_the_vectors_of_a_memory_go_with_it(database: ResearchDatabase) -> None:
+    """Of every version, from every byte; the other memory's stays, and what replays says why it can't."""
+    database.embed()
+    database.set_memory_status("m-gone", "deprecated", "doubtful")
+    database.set_memory_status("m-gone", "published", "it was right")
+    found = database.search("dodo egg", plan={"tool_rounds": [["vector"]]})
+    assert "memory:m-gone" in [item.chunk_id for item in found.evidence]
+    ((vector,),) = set(rows(database.path, "SELECT DISTINCT e.vector FROM memory_embedding AS e JOIN memory AS m "
+                            "ON m.id = e.memory WHERE m.memory_id = 'm-gone'"))  # fmt: skip
+    assert raw(database.path).count(vector) >= 3
+    assert database.verify_audit().damages == ()
+    report = database.forget(memory_ids=["m-gone"])
+    assert (report.result, report.counts) == ("clean", {"memories": 1, "memory_versions": 4, "vectors": 3})
+    assert vector not in raw(database.path)
+    assert rows(database.path, "SELECT m.memory_id FROM memory_embedding AS e JOIN memory AS m ON m.id = e.memory") == [
+        ("m-kept",)
+    ]
+    assert database.verify_audit().damages == () and check_store(database.path).passed
+    assert database.replay(found.retrieval_id).cause == "row_erased"
+
+
 def test_a_source_goes_with_every_version_and_name(database: ResearchDatabase, tmp_path: Path) -> None:
     """Old versions, former names, vectors and the evidence's own mention of the file go; sync takes nothing of it for live."""
     (tmp_path / "notes/quagga.md").rename(tmp_path / "notes/zebra-like.md")

@@ -103,6 +103,7 @@ def fill(database: ResearchDatabase, held: list[Thing], turns: int = 2) -> None:
             database.add_memory(memory_id=f"m{thing.seed}", title=thing.text[:40], content=thing.text, kind="knowledge",
                                 metadata={"quote": thing.text[:30]})  # fmt: skip
             database.set_memory_status(f"m{thing.seed}", "published", "because")
+            database.embed()
         elif thing.kind == "query":
             database.search(thing.text[:900], plan=PLAN)
             database.search("other words", plan={"tool_rounds": [[{"tool": "bm25", "query": thing.text[:900]}]]})
@@ -137,6 +138,7 @@ def texts_of(folder: Path, ids: set[int]) -> list[Any]:
             "memory",
             "chunk",
             "chunk_embedding",
+            "memory_embedding",
             "source_version",
             "retrieval",
             "retrieval_evidence",

@@ -141,6 +141,7 @@ def test_all_channels_together_give_all_that_a_small_scope_has(search: Ask) -> N
 
 # --- Status, applicability, expiry and conflicts ------------------------------------------------------------------------
 
+BY_MEANING = {"tool_rounds": [["vector"]]}
 INELIGIBLE: dict[str, tuple[Any, dict[str, Any]]] = {
     "candidates": ("candidate", {}),
     "verified": ("verified", {}),
@@ -169,6 +170,27 @@ def test_199_better_memories_that_may_not_be_used_take_no_place(
     )
     clock.now += timedelta(hours=3)
     result = database.search("needle", k=1, plan={"tool_rounds": [["research-memory"]]})
+    assert [item.chunk_id for item in result.evidence] == ["memory:the-one"]
+    assert (result.traces[0].candidate_count, result.partial) == (1, False)
+
+
+@pytest.mark.parametrize(("status", "values"), INELIGIBLE.values(), ids=INELIGIBLE)
+def test_nearer_memories_that_may_not_be_used_take_no_place(
+    make_database: MakeDatabase, status: Any, values: dict[str, Any]
+) -> None:
+    """The same by meaning: 40 memories that say exactly what is asked had vectors, and the one usable memory is found."""
+    clock = StepClock()
+    database = make_database(clock=clock)
+    eligible = {"conflict_key": "lr", "confidence": 0.9} if "conflict_key" in values else {}
+    at_first = status if status in ("candidate", "verified") else "published"
+    rows = [Row(f"a{n:03}", "needle", at_first, tuple(values.items())) for n in range(40)]
+    put_memories(database.path, SCOPE, clock, [*rows, Row("the-one", "a needle", "published", tuple(eligible.items()))])
+    assert database.embed().missing == 0
+    if status != at_first:
+        assert database.search("needle", k=1, plan=BY_MEANING).evidence[0].chunk_id != "memory:the-one"
+        database.set_memory_statuses([(row.memory_id, status) for row in rows], "no source")
+    clock.now += timedelta(hours=3)
+    result = database.search("needle", k=1, plan=BY_MEANING)
     assert [item.chunk_id for item in result.evidence] == ["memory:the-one"]
     assert (result.traces[0].candidate_count, result.partial) == (1, False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -401,3 +402,151 @@ def test_the_older_model_answers_until_the_new_one_is_complete(
     summary = make_database(folder=tmp_path / "docs", embedder=lambda: new).embed(rebuild=True)
     assert (summary.embedded, summary.missing, summary.retired_models) == (12, 0, True)
     assert (ask().state, ask().code, dict(ask().detail)) == ("ok", None, {})
+
+
+# --- Memories -----------------------------------------------------------------------------------------------------------
+
+
+def remember(database: ResearchDatabase, memory_id: str, content: str, title: str = "note", **values: Any) -> None:
+    """A published memory."""
+    database.add_memory(memory_id=memory_id, title=title, content=content, kind="knowledge", **values)
+    database.set_memory_status(memory_id, "published", "measured")
+
+
+NEAR = {"学习率怎么调": (1.0, 0.0, 0.0), "Rate": (0.8, 0.6, 0.0), "Colour": (0.0, 1.0, 0.0), "chunk": (0.6, 0.8, 0.0)}
+
+
+def bilingual(make_database: MakeDatabase, tmp_path: Path) -> tuple[ResearchDatabase, TableEmbedder]:
+    """Two English memories and a chunk; a Chinese question is near to one of the memories."""
+    model = TableEmbedder(NEAR, rest=(0.0, 0.0, 1.0))
+    database = make_database(folder=tmp_path / "docs", embedder=lambda: model)
+    fill(database, tmp_path / "docs", {"c.txt": "chunk"})
+    remember(database, "rate", "Halve it when the loss stops falling.", "Rate")
+    remember(database, "colour", "Blue is demand.", "Colour")
+    return database, model
+
+
+def test_a_question_reaches_a_memory_in_the_other_language(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """No word is shared. Chunks and memories stand in one list by their cosines; before they have vectors, nothing is weaker."""
+    database, model = bilingual(make_database, tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("arr_sql.index.vector_index.get_args", lambda kinds: ("chunk",))
+        database.embed()
+    before = database.search("学习率怎么调")
+    assert [item.chunk_id[:7] for item in before.evidence] == [database.search("chunk").evidence[0].chunk_id[:7]]
+    assert (before.traces[2].detail, before.partial) == ({"memories_without_vector": 2}, False)
+    assert database.status()["vectors"][0]["memories_embedded"] == 0
+
+    summary = database.embed()
+    assert (summary.embedded, summary.missing) == (2, 0)
+    answer = asked(database.path, "学习率怎么调", embedder=model)
+    assert [(hit.source_ref, round(hit.score, 6)) for hit in answer.hits] == [
+        ("memory:rate", 0.8), ("c.txt", 0.6), ("memory:colour", 0.0)
+    ]  # fmt: skip
+    assert (answer.state, answer.candidate_count, answer.detail) == ("ok", 3, {"memories": 2})
+    assert [hit.rank for hit in asked(database.path, "学习率怎么调", k=2, embedder=model).hits] == [1, 2]
+    first = database.search("学习率怎么调").evidence[0]
+    assert first.chunk_id == "memory:rate" and [rank.channel for rank in first.channels] == ["vector"]
+    assert first.metadata["memory_id"] == "rate" and first.locator == "revision 4"
+
+
+def test_both_channels_give_a_memory_as_the_same_item(embedded: ResearchDatabase) -> None:
+    """Found by its words and by its meaning, it is one piece of evidence with two ranks, in conflict with nothing."""
+    remember(embedded, "lost", "old budget", conflict_key="b", confidence=0.1)
+    remember(embedded, "router", "router budget", conflict_key="b", expires_at="2030-01-01T00:00:00Z")
+    embedded.embed()
+    result = embedded.search("router budget")
+    (found,) = [item for item in result.evidence if item.chunk_id == "memory:router"]
+    assert {rank.channel for rank in found.channels} == {"research-memory", "vector"} and result.rejections == ()
+    by_words, by_meaning = (
+        item.model_dump(exclude={"channels", "rerank_score", "rerank_reason"})
+        for name in ("research-memory", "vector")
+        for item in embedded.search("router budget", plan={"tool_rounds": [[name]]}).evidence
+        if item.chunk_id == "memory:router"
+    )
+    assert by_words == by_meaning
+    assert by_meaning["metadata"]["conflict_losers"] == ["lost"]
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.lists(st.sampled_from(["router", "budget", "plane", "学习率"]), min_size=1, max_size=4), max_size=30)
+)
+def test_memories_and_chunks_have_one_order_by_every_way(texts: list[list[str]]) -> None:
+    """With sqlite-vec and with the stand-in, for every k: the sorted cosines of everything, ties by id."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, place = Path(folder) / "arr.db", Path(folder)
+        (place / "a.txt").write_text("router budget", "utf-8")
+        with ResearchDatabase.create(
+            path, SCOPE, project_folder=place, clock=StepClock(), embedder=FakeEmbedder
+        ) as one:
+            one.add(place / "a.txt")
+            for number, words in enumerate(texts):
+                remember(one, f"m{number}", " ".join(words))
+            one.embed()
+        whole = asked(path, "router 学习率", k=100)
+        assert len(whole.hits) == whole.candidate_count == len(texts) + 1
+        assert list(whole.hits) == sorted(whole.hits, key=lambda hit: (-hit.score, hit.chunk_id))
+        for k in (1, 3, 7):
+            assert asked(path, "router 学习率", k=k).hits == whole.hits[:k]
+        with pytest.MonkeyPatch.context() as patch:
+            assert without_sqlite_vec(patch, lambda: asked(path, "router 学习率", k=100)) == whole
+
+
+def test_the_same_words_keep_their_vector(embedded: ResearchDatabase, make_database: MakeDatabase) -> None:
+    """Set aside and published again needs no model; other words have no vector until the next embedding."""
+    remember(embedded, "m1", "router budget")
+    assert embedded.embed().reused == 0
+    writer = make_database(folder=embedded.project_folder, embedder=lambda: None)
+    for status in ("deprecated", "published", "conflict", "published", "expired"):
+        writer.set_memory_status("m1", status, "why not")
+    assert "memory:m1" not in [hit.chunk_id for hit in asked(embedded.path, "router budget").hits]
+    writer.renew_memory("m1", "2030-01-01T00:00:00Z", "still true")
+    writer.link_memory("m1")
+    answer = asked(embedded.path, "router budget")
+    assert "memory:m1" in [hit.chunk_id for hit in answer.hits] and answer.detail == {"memories": 1}
+    reader = open_reader(embedded.path)
+    live = reader.execute("SELECT count(*) AS n FROM memory_embedding WHERE retired_revision IS NULL").fetchone()["n"]
+    reader.close()
+    assert (live, embedded.verify_audit().damages) == (1, ())
+
+    writer.add_memory(memory_id="m2", title="note", content="router", kind="knowledge")
+    writer.edit_memory("m2", content="router plane")
+    writer.set_memory_status("m2", "published", "measured")
+    assert asked(embedded.path, "router plane").detail == {"memories_without_vector": 1, "memories": 1}
+    assert embedded.embed().embedded == 1
+
+
+def test_a_scope_of_memories_alone(make_database: MakeDatabase) -> None:
+    """Without vectors it has nothing to say; with them it answers, with the older model while the new one has none."""
+    new, older = FakeEmbedder("fake-b"), {INSTALLED.spec.id: from_embedder(INSTALLED)}
+    database = make_database()
+    remember(database, "m1", "router budget")
+    assert asked(database.path, "router") == ChannelAnswer("empty", detail={"memories_without_vector": 1})
+    assert asked(database.path, "router", embedder=None).state == "empty"
+    database.embed()
+    assert [hit.chunk_id for hit in asked(database.path, "router").hits] == ["memory:m1"]
+    assert asked(database.path, "router", embedder=None).code is ReasonCode.MODEL_MISSING
+    assert asked(database.path, "router", embedder=new).code is ReasonCode.MODEL_CHANGED
+    reader = open_reader(database.path)
+    channel = VectorRetriever(reader, lambda: from_embedder(new), lambda: True, older=older.get)
+    assert channel.retrieve("router", SCOPE, 10, 0.0) == asked(database.path, "router")
+    reader.close()
+    assert make_database(embedder=lambda: new).embed(rebuild=True).retired_models
+    assert asked(database.path, "router").code is ReasonCode.MODEL_CHANGED
+    assert [hit.chunk_id for hit in asked(database.path, "router", embedder=new).hits] == ["memory:m1"]
+    assert database.verify_audit().damages == ()
+
+
+def test_an_equal_text_of_a_neighbour_is_reused_as_a_value(
+    embedded: ResearchDatabase, make_database: MakeDatabase
+) -> None:
+    """A promoted memory is not embedded again, and has no vector before its own scope embeds."""
+    remember(embedded, "m1", "router budget")
+    embedded.embed()
+    neighbour = make_database(scope=other_scopes()[3])
+    remember(neighbour, "m1", "router budget")
+    assert asked(neighbour.path, "router", neighbour.scope).hits == ()
+    summary = neighbour.embed()
+    assert (summary.embedded, summary.reused) == (0, 1)
+    assert [hit.scope for hit in asked(neighbour.path, "router", neighbour.scope).hits] == [neighbour.scope]
