@@ -1,6 +1,8 @@
 """How fast text is taken in, beside a plain FTS5 table: rate, size of the file, memory.
 
-    python -m benchmarks.ingestion [--chunks 100000] [--chinese 0.1] [--rounds 3] [--folder FOLDER] [--json FILE]
+    python -m benchmarks.ingestion [--chunks 100000] [--chinese 0.1] [--rounds 3] [--folder FOLDER] [--json [FILE]]
+    python -m benchmarks.ingestion --only embedding [--embed 400] [--rounds 3] [--json [FILE]]
+    python -m benchmarks.ingestion --only readers [--chunks 100000] [--folder FOLDER] [--json [FILE]]
 
 Two sides, each in a process of its own, in turn, ``--rounds`` times:
 
@@ -10,7 +12,11 @@ Two sides, each in a process of its own, in turn, ``--rounds`` times:
 
 Both write a file on the same disk. Compared are the medians of the wall times; the processor times stand beside them,
 because a busy machine stretches the first. Aims: at least 0.3 times the rate, at most 2.2 times the size of the text,
-less than 600 MB of memory in all processes together.
+less than 600 MB of memory in all processes together. Then each chunk gets a vector (a stand-in's, of the default model's
+length) and the file's bytes for each chunk are told with and without.
+
+``--only embedding``: adding and embedding some hundred chunks with the default embedder beside the bare engine on the same
+batches. Aim: at least 0.9 times its rate. ``--only readers``: how long a search waits while all of this is taken in.
 """
 
 from __future__ import annotations
@@ -27,6 +33,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import Corpus, write_markdown
+from benchmarks.ingestion_parts import (
+    bytes_with_vectors,
+    embedding,
+    embedding_text,
+    readers,
+    readers_text,
+    size_of,
+)
 from benchmarks.sync_many_files import run as run_watched
 
 RATE, SIZE, MEMORY = 0.3, 2.2, 600
@@ -74,11 +88,6 @@ def measure(program: str, *arguments: str) -> dict[str, Any]:
     return said | {"largest_mb": largest, "together_mb": together}
 
 
-def size_of(path: Path) -> int:
-    """Bytes of a database and its side files."""
-    return sum(part.stat().st_size for part in path.parent.glob(path.name + "*") if not part.name.endswith("-shm"))
-
-
 def compare(folder: Path, sources: Path, rounds: int) -> dict[str, Any]:
     """Both sides in turn; the medians, ratios and sizes."""
     sides: dict[str, list[dict[str, Any]]] = {"arr": [], "fts5": []}
@@ -105,6 +114,7 @@ def compare(folder: Path, sources: Path, rounds: int) -> dict[str, Any]:
     result["cpu_ratio"] = result["fts5_cpu"] / result["arr_cpu"]
     result["size_ratio"] = result["file_bytes"] / text
     result["bytes_per_chunk"] = result["file_bytes"] / chunks
+    result["bytes_per_chunk_with_vectors"] = bytes_with_vectors(store) / chunks
     return result
 
 
@@ -132,30 +142,44 @@ def text_of(result: dict[str, Any]) -> str:
         (f"memory {r['arr_together_mb']:.0f} MB", f"below {MEMORY}", r["arr_together_mb"] < MEMORY),
     ]  # fmt: skip
     said += ["", *(f"{what} (aim: {aim}): {'met' if met else 'MISSED'}" for what, aim, met in aims)]
-    said.append(f"{r['bytes_per_chunk']:,.0f} bytes of the file for each chunk")
+    said.append(
+        f"{r['bytes_per_chunk']:,.0f} bytes of the file for each chunk, {r['bytes_per_chunk_with_vectors']:,.0f} with vectors"
+    )
     said.append(f"by processor time the rate is {r['cpu_ratio']:.2f} times FTS5's on one core")
     return "\n".join(said)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=["rate", "embedding", "readers"], default="rate", help="Which part to run.")
     parser.add_argument("--chunks", type=int, default=100_000)
+    parser.add_argument("--embed", type=int, default=400, help="How many chunks the part `embedding` takes in.")
     parser.add_argument("--chinese", type=float, default=0.1, help="Share of Chinese texts.")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="Keep the generated files here and use them again.")
-    parser.add_argument("--json", type=Path, help="Write the result here too.")
+    parser.add_argument("--json", type=Path, nargs="?", const=Path("-"), help="Print JSON, or write it to a file too.")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        kept = options.folder or Path(temporary)
-        sources = kept / f"markdown-{options.chunks}-{round(100 * options.chinese)}"
-        if not sources.exists():
-            started = time.perf_counter()
-            write_markdown(sources, options.chunks, Corpus(1, chinese=options.chinese))
-            print(f"wrote {sources.name} in {time.perf_counter() - started:.0f} s", file=sys.stderr)
-        result = compare(Path(temporary), sources, options.rounds)
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", "utf-8")
-    print(text_of(result))
+    if options.only == "embedding":
+        result = embedding(options.embed, options.chinese, options.rounds)
+        said = "\n".join(embedding_text(result))
+    else:
+        with tempfile.TemporaryDirectory() as temporary:
+            kept = options.folder or Path(temporary)
+            sources = kept / f"markdown-{options.chunks}-{round(100 * options.chinese)}"
+            if not sources.exists():
+                started = time.perf_counter()
+                write_markdown(sources, options.chunks, Corpus(1, chinese=options.chinese))
+                print(f"wrote {sources.name} in {time.perf_counter() - started:.0f} s", file=sys.stderr)
+            if options.only == "readers":
+                result = readers(sources)
+                said = "\n".join(readers_text(result))
+            else:
+                result = compare(Path(temporary), sources, options.rounds)
+                said = text_of(result)
+    text = json.dumps(result, indent=1, sort_keys=True)
+    if options.json is not None and options.json != Path("-"):
+        options.json.write_text(text + "\n", "utf-8")
+    print(text if options.json == Path("-") else said)
 
 
 if __name__ == "__main__":
