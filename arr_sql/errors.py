@@ -25,6 +25,7 @@
     │   └── AuditChainBroken         the audit log does not verify
     ├── StateError                   a step that is not allowed now
     │   └── MemoryChanged            somebody else changed the memory since it was read (carries the current version)
+    ├── ReplicaError                 Litestream, which copies the file to other machines, is missing or failed
     ├── ModelError                   an embedding model is missing, damaged or not the one stored
     ├── ChannelError                 one channel failed; the router turns it into a trace
     └── LLMError                     a language model failed; never reaches a caller of search()
@@ -166,6 +167,10 @@ class MemoryChanged(StateError):
         super().__init__(message)
         self.current = current
         self.revision: int = current.revision
+
+
+class ReplicaError(ArrError):
+    """Litestream, which copies the file to other machines, is missing or failed. The file itself is untouched."""
 
 
 class ModelError(ArrError):

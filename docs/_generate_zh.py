@@ -44,6 +44,7 @@ ERRORS = {
     "AuditChainBroken": "审计日志校验失败。",
     "StateError": "当前状态下不允许的一步。",
     "MemoryChanged": "记忆已不是读到时的修订：拒绝会丢失更新的写入。`revision` 是现在的修订，`current` 是现在的记忆。",
+    "ReplicaError": "把文件复制到其他机器的 Litestream 缺失或失败。文件本身没有被改动。",
     "ModelError": "向量模型缺失、损坏，或与生成已存向量的模型不同。",
     "ChannelError": "一个通道失败；路由器把它记入轨迹。`code` 是原因码。",
     "LLMError": "语言模型失败。从不到达 `search()` 的调用者。",

@@ -67,6 +67,10 @@ COMMANDS = {
         "arr_sql.cli.db_commands:db",
         "The database file: check, migrate, rebuild, schema, backup, restore, export, import, vacuum, prune.",
     ),
+    "replica": (
+        "arr_sql.cli.replica_commands:replica",
+        "Copies of the file on other machines, carried by Litestream: start, status, restore, follow, verify, purge.",
+    ),
     "forget": (
         "arr_sql.cli.forget_commands:forget",
         "Erase memories, sources, queries or a scope for good, and prove it by reading the file's bytes.",

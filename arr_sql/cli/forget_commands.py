@@ -78,7 +78,7 @@ def forget(
             report = database.forget(**wanted, backups=backups, progress=lambda phase, done, total: update(done, total))
     if as_json:
         print_json({**vars(report), "completed": list(report.completed), "still_on_disk": list(report.still_on_disk),
-                    "backups": list(report.backups)})  # fmt: skip
+                    "backups": list(report.backups), "replicas": list(report.replicas)})  # fmt: skip
     else:
         _print_report(report)
     if report.result != "clean" or any(item["result"] != "clean" for item in report.backups):
@@ -140,6 +140,10 @@ def _print_report(report: Any) -> None:
     for name in report.still_on_disk:
         note(
             f"Still on disk: {visible(name)}. Delete it or put it into .arrignore, or the next `arr sync` takes it in again."
+        )
+    for name in report.replicas:
+        note(
+            f"The copy in {visible(name)} holds it until its older states are gone: run `arr replica purge {visible(name)}`."
         )
     if report.receipt_id is not None:
         note(

@@ -18,8 +18,11 @@ SYNC_LOCK = "-sync-lock"
 
 
 @contextlib.contextmanager
-def process_lock(path: Path, timeout: float) -> Iterator[None]:
-    """Hold the lock file ``path`` for the block. Raises StoreBusy after ``timeout`` seconds of waiting."""
+def process_lock(path: Path, timeout: float) -> Iterator[int]:
+    """Hold the lock file ``path`` for the block, which gets its descriptor. Raises StoreBusy after ``timeout`` seconds.
+
+    A child process that inherits the descriptor keeps the lock when this process is killed (not on Windows).
+    """
     begun = time.monotonic()
     with path.open("a+b") as handle:
         while not _try_lock(handle.fileno()):
@@ -30,7 +33,7 @@ def process_lock(path: Path, timeout: float) -> Iterator[None]:
                 )
             time.sleep(pause_before_asking_again(waited))
         try:
-            yield
+            yield handle.fileno()
         finally:
             _unlock(handle.fileno())
 

@@ -2,7 +2,7 @@
 
 A request falls through the floors once and rises once. Every method acts in ``self.scope`` and nowhere else. Each group
 of methods is a module of its own: ``base`` (connections), ``sources``, ``source_list``,
-``lines``, ``retrieval``, ``replay``, ``memories``,
+``lines``, ``retrieval``, ``replay``, ``replicas``, ``memories``,
 ``memory_moves`` (files, promotion), ``approvals``, ``forgetting``, ``copies``, ``upkeep``, ``operator``, ``audit``.
 """
 
@@ -18,7 +18,7 @@ from arr_sql.database.copies import CopyMethods
 from arr_sql.database.forgetting import ForgettingMethods
 from arr_sql.database.lines import LineMethods
 from arr_sql.database.memory_moves import MemoryMoveMethods
-from arr_sql.database.replay import ReplayMethods
+from arr_sql.database.replicas import ReplicaMethods
 from arr_sql.database.source_list import SourceListMethods
 from arr_sql.database.upkeep import UpkeepMethods
 
@@ -34,7 +34,7 @@ def connect(folder: str | Path = ".", *, environment: str | None = None, branch:
 
 
 class ResearchDatabase(
-    ReplayMethods,
+    ReplicaMethods,
     MemoryMoveMethods,
     ApprovalMethods,
     ForgettingMethods,

@@ -36,6 +36,8 @@ class ForgetReport:
     still_on_disk: tuple[str, ...] = ()
     """Forgotten files that the next sync would take in again."""
     backups: tuple[dict[str, Any], ...] = ()
+    replicas: tuple[str, ...] = ()
+    """Where copies of the file were begun (`arr replica start`): their older states hold the text until they are purged."""
 
 
 class ForgettingMethods(SourceMethods):
@@ -60,14 +62,21 @@ class ForgettingMethods(SourceMethods):
     ) -> ForgetReport:  # fmt: skip
         """Erase it, write the file anew, and look for what went in the raw bytes of the file and of ``backups``.
 
-        Raises InputError when nothing of that name is held, StoreBusy when another process keeps an older state: then
-        the rows are erased, and the same call (or ``resume_forgetting``) finishes.
+        Raises InputError when nothing of that name is held, StateError while a copy to another place runs, StoreBusy when
+        another process keeps an older state: then the rows are erased, and the same call (or ``resume_forgetting``) finishes.
         """
-        from arr_sql.memory.store_copy import make_single_file
+        from arr_sql.replica.copying import no_copying
 
         request = _request(memory_ids, source_refs, queries, whole_scope)
         for backup in backups:
             _require_backup(backup, self.path)
+        with no_copying(self.path):
+            return self._forget(request, backups, progress)
+
+    def _forget(self, request: ForgetRequest, backups: Sequence[Path], progress: Progress) -> ForgetReport:
+        from arr_sql.memory.store_copy import make_single_file
+        from arr_sql.replica.copying import forget_taken
+
         writer = self._ready_writer()
         interrupted = self._unproven(writer)
         own = _erase(writer, self.path, self.scope, request, self.actor, self._clock())
@@ -78,6 +87,7 @@ class ForgettingMethods(SourceMethods):
             theirs = [_erase(copy, path, self.scope, request, self.actor, self._clock()) for path, copy in copies]
             if not interrupted and all(item.receipt is None for item in (own, *theirs)):
                 raise InputError(_nothing(request))
+            forget_taken(self.path)  # pages of the past that a copy to another place has left beside the file
             with store_errors(self.path):
                 return self._proven(writer, own, list(zip(copies, theirs, strict=True)), interrupted, progress)
         finally:
@@ -91,6 +101,7 @@ class ForgettingMethods(SourceMethods):
     ) -> ForgetReport:  # fmt: skip
         """Every file is searched for what went out of any of them: a backup may hold what was changed here long ago."""
         from arr_sql.memory.forget_proof import prove, record_scan
+        from arr_sql.replica.register import copies_elsewhere
 
         probes, texts = own.probes, own.texts
         for _, item in copies:
@@ -110,7 +121,14 @@ class ForgettingMethods(SourceMethods):
             record_scan(writer, self.path, receipts, scan, backup=path, actor=self.actor, now=self._clock())
             backups.append({"path": str(path), "counts": item.counts, "result": scan.result})
         return ForgetReport(
-            own.receipt_id, own.counts, result, completed, held_here, self._still_on_disk(own.names), tuple(backups)
+            own.receipt_id,
+            own.counts,
+            result,
+            completed,
+            held_here,
+            self._still_on_disk(own.names),
+            tuple(backups),
+            copies_elsewhere(writer),
         )
 
     def resume_forgetting(self, progress: Progress = lambda phase, done, total: None) -> tuple[str, ...]:

@@ -123,9 +123,16 @@ class ReplayMethods(RetrievalMethods):
             records = read_retrievals(self._reader("main"), self.scope, None, -1)
         return self._replayed([record for record in reversed(records) if record["at"] >= start], {}, progress)
 
+    def _replay_newest(self, count: int, progress: Progress) -> list[Replay]:
+        """Run the newest ``count`` retrievals again, oldest first, and write nothing, not even an event."""
+        with store_errors(self.path):
+            records = read_retrievals(self._reader("main"), self.scope, None, count)
+        return self._replayed(list(reversed(records)), {}, progress, is_noted=False)
+
     def _replayed(
-        self, records: Sequence[Mapping[str, Any]], queries: Mapping[str, str], progress: Progress
-    ) -> list[Replay]:
+        self, records: Sequence[Mapping[str, Any]], queries: Mapping[str, str], progress: Progress, *,
+        is_noted: bool = True,
+    ) -> list[Replay]:  # fmt: skip
         found: dict[str, Replay] = {}
         ready, rewritten = [], self._rewritten_records()
         for record in records:
@@ -156,7 +163,8 @@ class ReplayMethods(RetrievalMethods):
                         found[record["retrieval_id"]] = self._compared(reader, row, store, record, query, setting)
                         progress(done, len(ready))
         replays = [found[record["retrieval_id"]] for record in records]
-        self._note_replays(replays)
+        if is_noted:
+            self._note_replays(replays)
         return replays
 
     def _rewritten_records(self) -> frozenset[str]:

@@ -45,12 +45,17 @@ def event_hash(prev_hash: str, event: Mapping[str, Any], scope: tuple[str, ...] 
     return sha256_text(prev_hash + canonical_json(body))
 
 
+def last_event(connection: Connection) -> Any:
+    """Number, hash and time of the file's last event; None before the first."""
+    return connection.execute(load("read_last_event")).fetchone()
+
+
 def append_event(
     connection: Connection, *, scope_id: int | None, revision: int | None, at: datetime, actor: str, kind: str,
     subject_kind: str, subject_id: str, subject_hash: str, details: Mapping[str, Any],
 ) -> int:  # fmt: skip
     """Append one event inside the caller's write transaction. Returns its ``seq``."""
-    last = connection.execute(load("read_last_event")).fetchone()
+    last = last_event(connection)
     scope_seq = connection.execute(load("read_last_scope_seq"), {"scope_id": scope_id}).fetchone()["scope_seq"] + 1
     values: tuple[str, ...] | None = None
     if scope_id is not None:

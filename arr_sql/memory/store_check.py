@@ -19,6 +19,19 @@ from arr_sql.index.text_index import create_text_index, has_text_index, index_no
 from arr_sql.memory.audit_verify import verify_audit
 
 MAX_NAMED = 20
+# What Litestream adds to the file it copies (docs/replica.md): a counter and an empty table that it locks. Let through
+# in exactly this form; anything else of that name, or on these tables, is a difference as any other.
+LITESTREAM_TABLES = frozenset(
+    {
+        ("table", "_litestream_lock", "_litestream_lock", "CREATE TABLE _litestream_lock (id INTEGER)"),
+        (
+            "table",
+            "_litestream_seq",
+            "_litestream_seq",
+            "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)",
+        ),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -107,11 +120,12 @@ def _schema(connection: Connection) -> list[str]:
 def _definitions(connection: Connection) -> list[tuple[str, ...]]:
     # Sorted: VACUUM writes the schema in another order. Without index tables when a part of them is missing.
     whole = has_text_index(connection)
-    return sorted(
+    found = {
         tuple(str(row[name]) for name in ("type", "name", "tbl_name", "sql"))
         for row in connection.execute(load("read_whole_schema"))
         if whole or not row["tbl_name"].startswith(("chunk_fts", "chunk_term", "memory_fts", "memory_term"))
-    )
+    }
+    return sorted(found - LITESTREAM_TABLES)
 
 
 def _fts5(path: Path) -> list[str]:

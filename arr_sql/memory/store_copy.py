@@ -20,6 +20,7 @@ from arr_sql.index.text_index import index_is_foreign, rebuild_text_index
 from arr_sql.memory.store_check import check_store
 
 PAGES = 256
+_WRITE_VERSION_AT, _ROLLBACK, _READ_COPY = 18, 1, 0x41  # in the header: 1 and 2 are known to SQLite
 Progress = Callable[[int, int], None]
 
 
@@ -37,13 +38,16 @@ def copy_store(source: Path, target: Path, progress: Progress = lambda done, tot
                 reader.backup(copy, pages=PAGES, progress=lambda _, left, total: progress(total - left, total))
         finally:
             reader.close()
-        made.chmod(source.stat().st_mode & 0o777)
-        _bring_up_to_date(made)
+        if is_read_copy(made):
+            _mark(made, _ROLLBACK)
+        made.chmod(source.stat().st_mode & 0o777 | 0o200)
+        bring_up_to_date(made)
         require_whole(made, source)
     return target.stat().st_size
 
 
-def _bring_up_to_date(path: Path) -> None:
+def bring_up_to_date(path: Path) -> None:
+    """Bring an older file to this program's schema and analyser."""
     writer = open_writer(path)
     try:
         migrate(writer, path)
@@ -72,6 +76,31 @@ def require_whole(path: Path, origin: Path) -> None:
         raise StoreDamaged(
             f"The copy of '{origin}' does not pass the checks ({problems}). Nothing was kept; run `arr db check`."
         )
+
+
+def is_read_copy(path: Path) -> bool:
+    """Was the file marked by :func:`mark_read_copy`?"""
+    with path.open("rb") as handle:
+        return handle.read(_WRITE_VERSION_AT + 1)[_WRITE_VERSION_AT:] == bytes([_READ_COPY])
+
+
+def mark_read_copy(path: Path) -> None:
+    """Make SQLite itself refuse to write to the file, whoever asks: for a copy that another one will replace.
+
+    With a read version that it knows and a write version above those, SQLite opens a file for reading only
+    (sqlite.org/fileformat2.html, 1.3.3). A copy made of the copy by :func:`copy_store` can be written again.
+    """
+    make_single_file(path)
+    _mark(path, _READ_COPY)
+    path.chmod(0o444)
+
+
+def _mark(path: Path, version: int) -> None:
+    with path.open("rb+") as handle:
+        handle.seek(_WRITE_VERSION_AT)
+        handle.write(bytes([version]))
+        handle.flush()
+        os.fsync(handle.fileno())
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from tests.cli.support import RETRIEVAL, arr, process
 from tests.evaluation.gold_maker import single_file
 from tests.evaluation.live_maker import small_set
 from tests.evaluation.test_own_questions import make_chunks
+from tests.replica.support import why_not
 from tests.serve.running import start, stop
 
 NO_EXAMPLE_OF_THEIR_OWN: frozenset[str] = frozenset()
@@ -121,6 +122,8 @@ def test_every_example_runs(
     if name == "bench":
         for chunk in make_chunks():
             (project / "notes" / f"{chunk.chunk_id}.md").write_text(f"# {chunk.content}", encoding="utf-8")
+    if name.startswith("replica") and why_not():
+        pytest.skip(why_not())
     for command in BEFORE.get(name, ()):
         assert arr(*shlex.split(command), cwd=project).code == 0
     if name == "audit verify":
@@ -149,6 +152,11 @@ def _page_answers(argv: list[str], project: Path) -> None:
 
 # What the small project must hold for an example.
 BEFORE = {
+    "replica status": ["replica start ../lumen-copy --once"],
+    "replica restore": ["replica start ../lumen-copy --once"],
+    "replica follow": ["replica start ../lumen-copy --once"],
+    "replica verify": ["replica start ../lumen-copy --once", "replica restore ../lumen-copy restored.db"],
+    "replica purge": ["replica start ../lumen-copy --once"],
     "bench": ["add notes --no-embed"],
     "eval compare": ["eval run gold.json --save before.json", "eval run gold.json --save run.json"],
     "memory resolve": ["memory conflict m-kept --reason r9"],

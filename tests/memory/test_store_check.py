@@ -242,3 +242,31 @@ def test_the_schema_check_compares_with_the_migrations(whole: Path) -> None:
     text = schema_text(reader)
     reader.close()
     assert text == (Path(__file__).resolve().parents[2] / "schema.sql").read_text("utf-8")
+
+
+LITESTREAM = (
+    "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)",
+    "CREATE TABLE _litestream_lock (id INTEGER)",
+)
+
+
+@pytest.mark.parametrize("made", [LITESTREAM, LITESTREAM[:1], LITESTREAM[1:]])
+def test_what_litestream_adds_is_let_through(copy: Path, made: tuple[str, ...]) -> None:
+    """A file that is copied to another machine (docs/replica.md) passes: its counter and the table that it locks."""
+    damage(copy, *made)
+    assert failed(copy) == {}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq TEXT)", "CREATE TABLE _litestream_lock (id)",
+        "CREATE TABLE _litestream_other (id INTEGER)", "CREATE VIEW _litestream_seq AS SELECT 1 AS id, 2 AS seq",
+        "CREATE TABLE _litestream_lock (id INTEGER); CREATE INDEX by_id ON _litestream_lock (id)",
+        "CREATE TABLE _litestream_lock (id INTEGER); CREATE TRIGGER t AFTER INSERT ON _litestream_lock BEGIN DELETE FROM memory; END",
+    ],
+)  # fmt: skip
+def test_only_in_exactly_its_form(copy: Path, statement: str) -> None:
+    """Another column, name or kind, or anything hung on those tables, is a difference as any other."""
+    damage(copy, *statement.split("; ", 1))
+    assert set(failed(copy)) == {"schema"}

@@ -1,0 +1,68 @@
+"""Taking out of a folder what was copied to it before: after `arr forget`, its older files still hold what was erased.
+
+The engine's own rules keep merged files for as long as a snapshot leads to them, so they are not the way. The old files are
+set aside, the engine makes a whole new copy, that is looked at, and then the old ones go: at no moment is there none. The
+files of a store on the network are removed with that store's tools; `arr replica start` then begins anew by itself.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from arr_sql.core.clock import utc_now
+from arr_sql.errors import InputError, ReplicaError
+from arr_sql.replica.copying import OLD_FILES, copy_once, forget_taken, only_process, require_fit
+from arr_sql.replica.engine import find_engine, list_store
+from arr_sql.replica.register import note_event
+from arr_sql.replica.target import Target
+
+
+@dataclass(frozen=True)
+class Purged:
+    """How many files were removed, and how many hold the file as it is now."""
+
+    target: str
+    removed: int
+    kept: int
+
+
+def purge_store(path: Path, target: Target, *, actor: str, clock: Callable[[], datetime] = utc_now) -> Purged:
+    """Leave in the folder ``target`` the file as it is now, and nothing older.
+
+    Raises InputError for a store on the network, StateError while a copy runs, ReplicaError when no new copy could be made:
+    then the old files are where they were.
+    """
+    if target.kind != "folder":
+        raise InputError(
+            f"The files of {target.text} are removed with the store's own tools, all versions of them, for example"
+            f" `aws s3 rm --recursive {target.text}`. After that `arr replica start` copies the file anew."
+        )
+    find_engine()
+    require_fit(path)
+    files, aside = Path(target.text) / "ltx", Path(target.text) / OLD_FILES
+    if not files.is_dir() and not aside.is_dir():
+        raise InputError(f"There is no copy in {target.text}.")
+    with only_process(path) as lock:
+        if aside.is_dir() and not files.is_dir():  # a purge was killed before its new copy
+            aside.rename(files)
+        shutil.rmtree(aside, ignore_errors=True)
+        removed = len(list_store(path.resolve(), target))
+        note_event(path, target, "replica_purged", actor=actor, now=clock())
+        files.rename(aside)
+        forget_taken(path)
+        try:
+            copy_once(path, target, lock)
+            kept = len(list_store(path.resolve(), target))
+            if not kept:
+                raise ReplicaError("Litestream made no new copy. The old one is as it was; run this again.")
+        except BaseException:
+            shutil.rmtree(files, ignore_errors=True)
+            aside.rename(files)
+            forget_taken(path)
+            raise
+        shutil.rmtree(aside)
+    return Purged(target.text, removed, kept)

@@ -1,0 +1,68 @@
+"""Where copies of a file were ever begun: read from its audit log, and written there.
+
+Events of the file, not of a scope: ``replica_started`` before the first byte leaves, ``replica_stopped``,
+``replica_purged``. They name the target and hold no credential. Restoring writes nothing into what it makes, so that a
+restored file is a state that the source had, event for event.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from arr_sql.core.connection import Connection, open_reader, open_writer, store_errors, write_transaction
+from arr_sql.core.migrations import require_current
+from arr_sql.core.statements import load
+from arr_sql.errors import InputError
+from arr_sql.memory.audit_log import append_event
+from arr_sql.replica.target import Target
+
+
+def note_event(path: Path, target: Target, kind: str, *, actor: str, now: datetime, **details: Any) -> None:
+    """Append one event of the file. Raises SchemaOutOfDate, StoreReadOnly and the other StoreErrors."""
+    writer = open_writer(path)
+    try:
+        require_current(writer, path)
+        with write_transaction(writer, path):
+            append_event(
+                writer, scope_id=None, revision=None, at=now, actor=actor, kind=kind, subject_kind="replica",
+                subject_id=target.text, subject_hash="",
+                details={"kind": target.kind, "endpoint": target.endpoint, "region": target.region, **details},
+            )  # fmt: skip
+    finally:
+        writer.close()
+
+
+def known_targets(connection: Connection) -> list[Target]:
+    """Every target that a copy of this file was begun to, the latest first."""
+    found: dict[Target, None] = {}
+    for row in reversed(connection.execute(load("read_replica_events")).fetchall()):
+        if row["kind"] == "replica_started":
+            details = json.loads(row["details"])
+            found[Target(details["kind"], row["subject_id"], details["endpoint"], details["region"])] = None
+    return list(found)
+
+
+def copies_elsewhere(connection: Connection) -> tuple[str, ...]:
+    """The targets that may still hold older states of the file: all that are known, but folders that are gone."""
+    return tuple(
+        target.text
+        for target in known_targets(connection)
+        if target.kind == "s3" or (Path(target.text) / "ltx").is_dir()
+    )
+
+
+def latest_target(path: Path) -> Target:
+    """The target of the copy that was begun last. Raises InputError when none ever was."""
+    reader = open_reader(path)
+    try:
+        with store_errors(path):
+            require_current(reader, path)
+            found = known_targets(reader)
+    finally:
+        reader.close()
+    if not found:
+        raise InputError("No copy of this file was ever begun. Run `arr replica start FOLDER`, or name the target.")
+    return found[0]

@@ -1,0 +1,117 @@
+"""How far behind is the copy? The store's list of files is compared with the file and its WAL, which are only read.
+
+The engine keeps each transaction it takes as a file beside the database, whose header says up to which byte of which WAL it
+goes (the LTX format, 100 bytes). Frames behind that byte are not copied yet. Where the WAL has been begun anew, or is
+gone because nobody has the file open, the time of the last event of the audit log decides: every write has one.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from arr_sql.core.clock import from_text, to_text, utc_now
+from arr_sql.core.connection import open_reader, store_errors
+from arr_sql.memory.audit_log import last_event
+from arr_sql.replica.copying import is_copying, taken_folder
+from arr_sql.replica.engine import StoredFile, list_store
+from arr_sql.replica.target import Target
+
+_NAME = re.compile(r"([0-9a-f]{16})-([0-9a-f]{16})\.ltx")
+_LTX = struct.Struct(">4s4xIIQQQ8xqqII")
+"""Magic, page size, pages, first and last transaction, time in ms, WAL offset and size, and the WAL's two salts."""
+_WAL_HEADER, _FRAME_HEADER = 32, 24
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class ReplicaStatus:
+    """``lag_seconds`` is 0 when everything is in the store, else the age of the newest that is; None for an empty store.
+
+    ``transaction`` and ``copied_at`` are of the newest file in the store, ``restorable_from`` of the oldest state that it
+    can give back.
+    """
+
+    target: str
+    endpoint: str
+    is_running: bool
+    transaction: int | None
+    copied_at: str | None
+    restorable_from: str | None
+    stored_bytes: int
+    is_complete: bool
+    lag_seconds: float | None
+
+
+def replica_status(path: Path, target: Target, now: datetime | None = None) -> ReplicaStatus:
+    """The copy of ``path`` in ``target``. Raises ReplicaError when the store can't be asked, StoreError for the file."""
+    files = list_store(path.resolve(), target)
+    now = now or utc_now()
+    running = is_copying(path)
+    if not files:
+        return ReplicaStatus(target.text, target.endpoint, running, None, None, None, 0, False, None)
+    newest = files[-1]
+    local = _newest_taken(path)
+    moment = local.at if local is not None and local.last == newest.last else newest.at
+    is_complete = (local is None or local.last <= newest.last) and _is_all_taken(path, local, moment)
+    return ReplicaStatus(
+        target.text, target.endpoint, running, newest.last, to_text(moment), to_text(oldest_state(files)),
+        sum(file.size for file in files), is_complete,
+        0.0 if is_complete else max(0.0, round((now - moment).total_seconds(), 3)),
+    )  # fmt: skip
+
+
+def oldest_state(files: list[StoredFile]) -> datetime:
+    """The time of the oldest file that begins with the first transaction: a whole file, from which others lead on."""
+    return min(file.at for file in files if file.first == min(file.first for file in files))
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """What a header says: the last transaction, when it was taken, and where in which WAL it ended."""
+
+    last: int
+    at: datetime
+    wal_end: int
+    salts: tuple[int, int]
+
+
+def _newest_taken(path: Path) -> _Taken | None:
+    """The header of the newest file that the engine keeps beside the database; None when it keeps none."""
+    folder = taken_folder(path) / "0"
+    names = sorted(name.name for name in folder.glob("*.ltx") if _NAME.fullmatch(name.name)) if folder.is_dir() else []
+    for name in reversed(names):
+        try:
+            with (folder / name).open("rb") as handle:
+                header = handle.read(_LTX.size)
+        except OSError:  # the engine has just removed it
+            continue
+        if len(header) == _LTX.size and header[:4] == b"LTX1":
+            _, _, _, _, last, milliseconds, offset, size, salt1, salt2 = _LTX.unpack(header)
+            at = _EPOCH + timedelta(milliseconds=milliseconds)
+            return _Taken(last, at, offset + size, (salt1, salt2))
+    return None
+
+
+def _is_all_taken(path: Path, local: _Taken | None, moment: datetime) -> bool:
+    """Is nothing in the file that the engine has not taken?"""
+    if local is not None:
+        try:
+            with path.with_name(path.name + "-wal").open("rb") as wal:
+                salts = struct.unpack(">II", wal.read(_WAL_HEADER)[16:24].ljust(8, b"\0"))
+                if salts == local.salts:
+                    wal.seek(local.wal_end)
+                    frame = wal.read(_FRAME_HEADER)
+                    return len(frame) < _FRAME_HEADER or struct.unpack(">II", frame[8:16]) != local.salts
+        except FileNotFoundError:
+            pass
+    reader = open_reader(path)
+    try:
+        with store_errors(path):
+            row = last_event(reader)
+    finally:
+        reader.close()
+    return row is None or from_text(row["at"]) <= moment
