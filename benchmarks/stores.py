@@ -25,6 +25,17 @@ def default_folder() -> Path:
     return Path(tempfile.gettempdir()) / "arr-benchmarks"
 
 
+def source_folder(chunks: int, folder: Path, *, seed: int = 1, chinese: float = 0.0) -> Path:
+    """Generated Markdown files with about ``chunks`` sections. Written on the first call."""
+    sources = folder / f"{chunks}-{seed}-{round(100 * chinese)}"
+    if not sources.is_dir():
+        unfinished = sources.with_name(sources.name + ".making")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        write_markdown(unfinished, chunks, Corpus(seed, chinese=chinese))
+        unfinished.rename(sources)
+    return sources
+
+
 def store_of(chunks: int, folder: Path, *, seed: int = 1, chinese: float = 0.0, branch: str = "main") -> Path:
     """A database with one scope of about ``chunks`` chunks, without vectors. Made on the first call."""
     name = f"{chunks}-{seed}-{round(100 * chinese)}"
@@ -32,9 +43,8 @@ def store_of(chunks: int, folder: Path, *, seed: int = 1, chinese: float = 0.0, 
     if path.exists():
         return path
     folder.mkdir(parents=True, exist_ok=True)
-    sources, unfinished = folder / f"{name}", folder / f"{name}.part"
     started = time.perf_counter()
-    write_markdown(sources, chunks, Corpus(seed, chinese=chinese))
+    sources, unfinished = source_folder(chunks, folder, seed=seed, chinese=chinese), folder / f"{name}.part"
     for left in folder.glob(f"{name}.part*"):
         left.unlink()
     with ResearchDatabase.create(

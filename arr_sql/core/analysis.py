@@ -139,9 +139,11 @@ _WORD_EDGE = rf"(?<=[^\W{UNSPACED}])(?![^\W{UNSPACED}])|(?<![^\W{UNSPACED}])(?=[
 
 def phrase_in(phrase: str, text: str) -> bool:
     """Tell whether ``text`` holds ``phrase``: folded, any white space for any other, no half words at its ends."""
-    wanted = _SPACES.sub(" ", fold(phrase)).strip()
-    within = _SPACES.sub(" ", fold(text))
-    if not wanted or wanted not in within:
+    wanted, folded = _SPACES.sub(" ", fold(phrase)).strip(), fold(text)
+    if not wanted or not all(word in folded for word in wanted.split(" ")):
+        return False
+    within = _SPACES.sub(" ", folded)
+    if wanted not in within:
         return False
     # Marking the edges of words lets one substring test, which is linear, look for whole words.
     edge = compiled(r"\b" if within.isascii() else _WORD_EDGE)

@@ -30,6 +30,7 @@ from itertools import pairwise
 
 from arr_sql.core.analysis_fold import UNSPACED, compiled, fold
 from arr_sql.core.analysis_words import STOP_WORDS, stem
+from arr_sql.core.later import pattern
 
 WORD, SURFACE, WHOLE, PART, PAIR, MINOR, EXTRA, CHARACTER, BIGRAM = range(9)
 Piece = tuple[int, str]
@@ -47,7 +48,7 @@ _MAX_PARTS = 16  # a run that falls into more parts than this is base64 or the l
 _WORD_CHUNK = (
     r"(?:(?<![\w.])[.\#@])?{word}(?:(?:[.\-/@'&]|::){word})*(?:\+\+[0-9]*(?!\w)|\#(?!\w)|%(?!\w))?|\\[A-Za-z]+"
 )
-_CHUNK_ASCII = re.compile(_WORD_CHUNK.replace("{word}", "[A-Za-z0-9_]+"))
+_CHUNK_ASCII = pattern(_WORD_CHUNK.replace("{word}", "[A-Za-z0-9_]+"))
 
 
 @cache
@@ -62,21 +63,21 @@ def _chunk() -> re.Pattern[str]:
     return re.compile(f"{_WORD_CHUNK.replace('{word}', word)}|{unspaced}")
 
 
-_SPACES = re.compile(r"\s+")
+_SPACES = pattern(r"\s+")
 _ONE_UNSPACED = f"[{UNSPACED}]"
 
-_SEGMENT_GAP = re.compile(r"(?:[\-/@&:#+%]|(?<![0-9])\.|\.(?![0-9]))+")
+_SEGMENT_GAP = pattern(r"(?:[\-/@&:#+%]|(?<![0-9])\.|\.(?![0-9]))+")
 # Inside a chunk, what is neither ASCII nor a digit is a letter or its mark.
-_LETTERS = re.compile(r"[^\d\x00-@\[-`{-\x7f]+")
-_ATOM = re.compile(rf"\d+(?:\.\d+)*|{_LETTERS.pattern}")
-_CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\d\x00-\x7f]+")
+_LETTERS = pattern(r"[^\d\x00-@\[-`{-\x7f]+")
+_ATOM = pattern(rf"\d+(?:\.\d+)*|{_LETTERS.pattern}")
+_CAMEL = pattern(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\d\x00-\x7f]+")
 # A digit beside a letter or a sign, or a sign that ordinary words do not hold.
-_NAME_SIGN = re.compile(r"[^\W\d][\-./]?\d|\d[\-./]?[^\W\d]|\d[.\-/]\d|[_@#]\w|\w_|::|\+\+|\w#|\w[./]\w|^\.\w|&")
+_NAME_SIGN = pattern(r"[^\W\d][\-./]?\d|\d[\-./]?[^\W\d]|\d[.\-/]\d|[_@#]\w|\w_|::|\+\+|\w#|\w[./]\w|^\.\w|&")
 _LITTLE = STOP_WORDS | {"e", "g"}  # e.g., i.e.
-_POSSESSIVE = re.compile(r"'(?:s|ll|re|ve|d|m)(?![^\W_])", re.IGNORECASE)
-_TAIL = re.compile(r"(?:\+\+|#)(?=[0-9]*$)")
-_HEX = re.compile(r"[0-9a-fA-F]{7,}")
-_HEX_TURN = re.compile(r"[0-9]+[a-fA-F]+")
+_POSSESSIVE = pattern(r"'(?:s|ll|re|ve|d|m)(?![^\W_])", re.IGNORECASE)
+_TAIL = pattern(r"(?:\+\+|#)(?=[0-9]*$)")
+_HEX = pattern(r"[0-9a-fA-F]{7,}")
+_HEX_TURN = pattern(r"[0-9]+[a-fA-F]+")
 
 
 def chunks(prepared: str) -> list[str]:

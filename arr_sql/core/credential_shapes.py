@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
+
+from arr_sql.core.later import pattern
 
 Strength = Literal["password", "token"]
 
@@ -56,29 +57,27 @@ _SHAPES = (
     r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])",  # Telegram bot
     r"eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,1000}",  # JWT
 )
-MASKED = re.compile(r"[xX*]{6}|\.\.\.")  # ghp_xxxxxxxx in a manual
-SHAPES = re.compile(_EDGE + "(?:" + "|".join(_SHAPES) + ")")
+MASKED = pattern(r"[xX*]{6}|\.\.\.")  # ghp_xxxxxxxx in a manual
+SHAPES = pattern(_EDGE + "(?:" + "|".join(_SHAPES) + ")")
 
-USER_IN_URL = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]{1,20}://([^\s/:@\"'<>`?#]{0,100}):([^\s/@\"'<>`]{1,200})@(?=[\w\[%${<])"
-)
-AUTH_HEADER = re.compile(
+USER_IN_URL = pattern(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://([^\s/:@\"'<>`?#]{0,100}):([^\s/@\"'<>`]{1,200})@(?=[\w\[%${<])")
+AUTH_HEADER = pattern(
     r"(?i:authorization)[\"'\]\\]{0,3}\s{0,4}[:=,]\s{0,4}[furbFURB]{0,2}\\?[\"'`]?"
     r"(?i:(bearer|basic|token|digest|apikey|negotiate)\s{1,4})([A-Za-z0-9+/_.=~:-]{6,4000})"
 )
-BEARER = re.compile(r"(?<![A-Za-z0-9])(?i:bearer)\s{1,4}([A-Za-z0-9+/_.~-]{20,4000}=*)")
-NETRC = re.compile(r"(?i:\blogin\s{1,4}\S{1,100}\s{1,4}password\s{1,4})(\S{3,200})")
-CURL_USER = re.compile(r"(?:\bcurl\b[^\n]{0,200}?\s)(?:-u|--user)[ =]{1,2}[\"']?[^\s:\"']{1,64}:([^\s\"']{3,200})")
-SQL_PASSWORD = re.compile(r"(?i:\b(?:identified\s{1,4}by|with\s{1,4}password|password)\s{1,4})'([^'\n]{3,200})'")
-FLAG = re.compile(
+BEARER = pattern(r"(?<![A-Za-z0-9])(?i:bearer)\s{1,4}([A-Za-z0-9+/_.~-]{20,4000}=*)")
+NETRC = pattern(r"(?i:\blogin\s{1,4}\S{1,100}\s{1,4}password\s{1,4})(\S{3,200})")
+CURL_USER = pattern(r"(?:\bcurl\b[^\n]{0,200}?\s)(?:-u|--user)[ =]{1,2}[\"']?[^\s:\"']{1,64}:([^\s\"']{3,200})")
+SQL_PASSWORD = pattern(r"(?i:\b(?:identified\s{1,4}by|with\s{1,4}password|password)\s{1,4})'([^'\n]{3,200})'")
+FLAG = pattern(
     r"(?<![\w-])--?[a-z-]{0,24}(?:password|passwd|passphrase|secret|token|api-?key|pass|pwd)\s{1,2}[\"']?"
     r"([^\s\"'-][^\s\"']{5,200})"
 )
 
-PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+PEM_BEGIN = pattern(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+PEM_END = pattern(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 # A line inside a key: base64 with what quoting, comments or a string literal put around it, or a header of the block.
-PEM_INSIDE = re.compile(
+PEM_INSIDE = pattern(
     r"[\s>#*|+\"'`/;,]{0,40}"
     r"(?:[A-Za-z0-9+/]{0,200}={0,2}|[A-Z][A-Za-z-]{2,30}: [^\n]{0,200})"
     r"[\\nr\"'`\s+,;)]{0,40}"
@@ -99,7 +98,7 @@ _GIVES = (
     r"|(?<=[\"'])\s{1,4}(?i:value)\s{0,2}=\s{0,2})"  # name="..." value="..."
 )
 _OPEN = r"(?:[furbFURBL@]{0,2}\\{0,3}([\"'`])|)"
-ASSIGNMENT = re.compile(
+ASSIGNMENT = pattern(
     rf"(?:(?i:{_NAME})[\w-]{{0,40}}|(?:{_HAN_NAMES})[A-Za-z0-9_]{{0,8}})(?![\w-])"  # to the end of the name
     r"(?:\\{0,3}[\"'`]\]?|\])?"
     r"(?:\s{0,4}:\s{0,4}[A-Za-z_][\w.\[\]| ]{0,40}(?=\s{0,4}=[^=]))?" + _GIVES + _OPEN  # a Python annotation
@@ -109,8 +108,8 @@ NAME_STARTS = (
     "pass", "pwd", "pword", "secret", "token", "api", "access", "private", "account", "master", "sign", "encryption",
     "shared", "auth", "credential", *_HAN_NAMES.split("|"),
 )  # fmt: skip
-GIVES_SIGN = re.compile(r"[=:?：＝>]|<-|[\"']\s{0,4},")
-NAME_BEFORE = re.compile(r"[\w.$-]{0,64}\Z")
+GIVES_SIGN = pattern(r"[=:?：＝>]|<-|[\"']\s{0,4},")
+NAME_BEFORE = pattern(r"[\w.$-]{0,64}\Z")
 
 # A name that ends in one of these is about a secret, it does not hold one.
 _ABOUT = frozenset((
@@ -138,11 +137,11 @@ _TOKEN_WORDS = frozenset(
 _KEY_BEFORE = frozenset(
     ("api", "access", "private", "secret", "account", "master", "signing", "sign", "encryption", "auth", "shared")
 )
-_GLUED = re.compile(
+_GLUED = pattern(
     r"(password|passwd|passphrase|pwd)s?\d*\Z|(?:secret|apikey|accesskey|privatekey|secretkey|accountkey|authtoken|accesstoken"
     r"|apitoken|refreshtoken|token)\Z"
 )
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_WORD = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 @lru_cache(maxsize=4_096)
@@ -167,7 +166,7 @@ def name_strength(name: str) -> Strength | None:
 
 # --- values ----------------------------------------------------------------------------------------------------------
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = pattern(
     r"""(?ix) \A (?:
       change[_ -]?(?:me|it|this)\w* | replace[_ -]?\w* | your[_ -]?.* | insert.* | enter.*
     | my[_ -]?(?:secret|token|pass\w*|api[_ -]?key|key)\w*
@@ -186,29 +185,29 @@ _PLACEHOLDER = re.compile(
     | (.)\1* | [\W_]* | x{3,}.* | \*+.* | \.\.\..*
     ) \Z"""
 )
-_PLACEHOLDER_PART = re.compile(
+_PLACEHOLDER_PART = pattern(
     r"(?i)example|placeholder|change_?me|redacted|withheld|xxxx|\*\*\*\*|\.\.\.|…|<[a-z][^>]*>|dummy|not[_-]?a[_-]?real|your[_-]"
 )
-_TEMPLATE = re.compile(
+_TEMPLATE = pattern(
     r"\$\{|\$\(|\{\{|\{%|#\{|\A\$\w+\Z|\A%\w+%\Z|\A@\w+@\Z|\A<.*>\Z"
     r"|\{[A-Za-z_]?[\w.\[\]!:' ]*\}|%\(\w+\)[sdr]|%[sdr](?!\w)"
 )
-_REGEX = re.compile(r"\\[dDwWsSbBAZ]|\(\?|\[\^|\[[a-zA-Z0-9]-[a-zA-Z0-9]|\.[*+]|[\])][*+?{]|0-9a-z|a-zA-Z|A-Za-z")
-_REFERENCE = re.compile(
+_REGEX = pattern(r"\\[dDwWsSbBAZ]|\(\?|\[\^|\[[a-zA-Z0-9]-[a-zA-Z0-9]|\.[*+]|[\])][*+?{]|0-9a-z|a-zA-Z|A-Za-z")
+_REFERENCE = pattern(
     r"(?i)\A(?:https?|ftp|file|vault|op|arn|urn|env|secret|ssm|keyring|ref|s3)[:/]|\A[.~]{0,2}/|\A[A-Z]:\\"
     r"|\.(?:py|js|ts|json|ya?ml|toml|txt|md|pem|key|crt|html?|css|env|ini|cfg|conf|xml|sh|go|rs|java|php|rb|c|h)\Z"
 )
-_DOTTED = re.compile(r"[A-Za-z_$][\w$]*(?:(?:[?!]?\.|->|::)[A-Za-z_$][\w$]*)*\??!?")
-_CODE = re.compile(r"[()\[\]{}<>\\|`]")
-_LETTER = re.compile(r"[A-Za-z]")
-_DIGIT = re.compile(r"\d")
-_PLAIN_WORDS = re.compile(r"[A-Za-z]+(?:[ _./:-]+[A-Za-z]+)*[.:]?")
-_SYMBOL = re.compile(r"[!@#$%^&*+=?~|]")
-_HASH = re.compile(
+_DOTTED = pattern(r"[A-Za-z_$][\w$]*(?:(?:[?!]?\.|->|::)[A-Za-z_$][\w$]*)*\??!?")
+_CODE = pattern(r"[()\[\]{}<>\\|`]")
+_LETTER = pattern(r"[A-Za-z]")
+_DIGIT = pattern(r"\d")
+_PLAIN_WORDS = pattern(r"[A-Za-z]+(?:[ _./:-]+[A-Za-z]+)*[.:]?")
+_SYMBOL = pattern(r"[!@#$%^&*+=?~|]")
+_HASH = pattern(
     r"(?i)\A(?:sha\d{1,3}|md5|blake2[bs]?|pbkdf2\w*|bcrypt|scrypt|argon2\w*)[:$=-]"
     r"|\A\$2[aby]\$|\A\$argon2|\A\$[156]\$"
 )
-_WORDY_PIECES = re.compile(r"[A-Za-z]+|\d+|[^A-Za-z\d]+")
+_WORDY_PIECES = pattern(r"[A-Za-z]+|\d+|[^A-Za-z\d]+")
 
 
 def is_placeholder(value: str) -> bool:

@@ -15,8 +15,6 @@ import codecs
 import re
 from dataclasses import dataclass
 
-from arr_sql.core.legacy_encodings import MIN_CONFIDENCE, declared_encoding, guess_legacy
-
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16-LE, whose mark it begins with
@@ -115,6 +113,8 @@ def _not_utf8(data: bytes) -> Decoded | Undecodable:
     broken = text.count("\ufffd")
     if len(_MULTIBYTE.findall(data)) >= 20 * broken:
         return _done(text, "utf-8", 0.8, (f"replaced_bytes: {broken}",))
+    from arr_sql.core.legacy_encodings import MIN_CONFIDENCE, declared_encoding, guess_legacy
+
     guess = guess_legacy(data)
     declared = declared_encoding(data)
     if declared is not None and (guess is None or guess.confidence < declared.confidence):

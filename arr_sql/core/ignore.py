@@ -16,8 +16,6 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pathspec import GitIgnoreSpec
-
 from arr_sql.core.rooted import FileRead, Root
 
 IGNORE_FILES = (".gitignore", ".arrignore")
@@ -129,6 +127,8 @@ def _is_costly(line: str) -> bool:
 
 
 def _compile(line: str) -> _Rule | None:
+    from pathspec import GitIgnoreSpec  # a tree without ignore files does not need it
+
     # "foo/**" means what is in foo, not foo itself, or nothing in it could be taken back; pathspec matches both.
     if line.endswith("/**"):
         line += "/*"

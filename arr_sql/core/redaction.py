@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from arr_sql.core import credential_shapes as shapes
+from arr_sql.core.later import pattern
 
 WITHHELD_LINE = "[line withheld: credential]"
 REDACTED = "[redacted]"
@@ -230,9 +231,9 @@ def _spans(line: str, shaped: bool) -> Iterator[tuple[int, int]]:
         for match in shapes.USER_IN_URL.finditer(line):
             if not shapes.is_placeholder(match[2]):
                 yield match.span(2)
-    for pattern, need in ((shapes.NETRC, "login"), (shapes.CURL_USER, "curl"), (shapes.SQL_PASSWORD, "'")):
-        for match in pattern.finditer(line) if need in lowered else ():
-            if shapes.is_secret_value(match[1].strip("\"'"), "password", quoted=pattern is shapes.SQL_PASSWORD):
+    for shape, need in ((shapes.NETRC, "login"), (shapes.CURL_USER, "curl"), (shapes.SQL_PASSWORD, "'")):
+        for match in shape.finditer(line) if need in lowered else ():
+            if shapes.is_secret_value(match[1].strip("\"'"), "password", quoted=shape is shapes.SQL_PASSWORD):
                 yield match.span(1)
     for match in shapes.FLAG.finditer(line) if "-" in line else ():
         if shapes.is_secret_value(match[1], "password", quoted=False) and not shapes.is_code(match[1]):
@@ -247,10 +248,10 @@ def _spans(line: str, shaped: bool) -> Iterator[tuple[int, int]]:
     yield from _assigned(line, lowered)
 
 
-_BARE_VALUE = re.compile(r"[^\s\"'`<,;，；。]{1,400}")
-_QUOTED_VALUE = {quote: re.compile(rf"(?:\\.|[^{quote}\\\n]){{0,400}}") for quote in "\"'`"}
-_ESCAPED_VALUE = re.compile(r"[^\"'`\\\n]{0,400}")
-_ENV_NAME = re.compile(r"\s*(?:export\s+|set\s+|ENV\s+|-\s+|\$env:)?[A-Z][A-Z0-9_]*")
+_BARE_VALUE = pattern(r"[^\s\"'`<,;，；。]{1,400}")
+_QUOTED_VALUE = {quote: pattern(rf"(?:\\.|[^{quote}\\\n]){{0,400}}") for quote in "\"'`"}
+_ESCAPED_VALUE = pattern(r"[^\"'`\\\n]{0,400}")
+_ENV_NAME = pattern(r"\s*(?:export\s+|set\s+|ENV\s+|-\s+|\$env:)?[A-Z][A-Z0-9_]*")
 
 
 def _assignments(line: str, lowered: str) -> Iterator[re.Match[str]]:
@@ -306,9 +307,9 @@ def _is_pair(line: str, name_start: int, value_end: int) -> bool:
     )
 
 
-_BEFORE_PAIR = re.compile(r"[(\[]\s{0,4}[\"']\Z")
-_AFTER_PAIR = re.compile(r"[\"']\s{0,4}[)\]]")
-_NAME_IN_MATCH = re.compile(r"[\w.$-]+")
+_BEFORE_PAIR = pattern(r"[(\[]\s{0,4}[\"']\Z")
+_AFTER_PAIR = pattern(r"[\"']\s{0,4}[)\]]")
+_NAME_IN_MATCH = pattern(r"[\w.$-]+")
 
 
 def _name_of(line: str, name_start: int, match: re.Match[str]) -> str:

@@ -5,23 +5,22 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from arr_sql.core.approval_models import (
-    ApprovalDecision,
-    ApprovalPackage,
-    Outcome,
-    PackageStatus,
-    ReceiptStatus,
-    RiskLevel,
-    VerificationRun,
-)
 from arr_sql.core.connection import Connection, read_transaction, store_errors, write_transaction
 from arr_sql.database.base import DatabaseBase
 from arr_sql.errors import InputError, StateError
-from arr_sql.memory.approval_rows import list_approvals, read_approval
-from arr_sql.memory.approvals import decide_package, expire_packages, note_refusal, request_approval
-from arr_sql.memory.receipts import record_receipt
+
+if TYPE_CHECKING:
+    from arr_sql.core.approval_models import (
+        ApprovalDecision,
+        ApprovalPackage,
+        Outcome,
+        PackageStatus,
+        ReceiptStatus,
+        RiskLevel,
+        VerificationRun,
+    )
 
 
 class ApprovalMethods(DatabaseBase):
@@ -34,6 +33,8 @@ class ApprovalMethods(DatabaseBase):
 
         Raises InputError for a payload that is no JSON or holds a credential, StateError when the case can't have one.
         """
+        from arr_sql.memory.approvals import request_approval
+
         with self._refusals("approval_refused", package_id, "request") as writer:
             return request_approval(
                 writer, self.scope, case_id=case_id, payload=payload, risk_level=risk_level, package_id=package_id,
@@ -42,12 +43,16 @@ class ApprovalMethods(DatabaseBase):
 
     def approval(self, package_id: str) -> ApprovalPackage:
         """One package with its decision and receipt, its hashes recomputed. Raises InputError when there is none."""
+        from arr_sql.memory.approval_rows import read_approval
+
         reader = self._reader("main")
         with store_errors(self.path), read_transaction(reader):
             return read_approval(reader, self.scope, package_id, now=self._clock())
 
     def approvals(self, status: PackageStatus | None = None, *, case_id: str | None = None) -> list[ApprovalPackage]:
         """Packages of the scope, newest first; ``status`` is by the clock: expired from ``expires_at`` on."""
+        from arr_sql.memory.approval_rows import list_approvals
+
         reader = self._reader("main")
         with store_errors(self.path), read_transaction(reader):
             return list_approvals(reader, self.scope, now=self._clock(), status=status, case_id=case_id)
@@ -60,6 +65,8 @@ class ApprovalMethods(DatabaseBase):
         ``payload_hash`` is that of the payload that was read; approving needs it. The decision of an approval carries
         ``receipt_token``, here and never again. Raises StateError when it is not pending or is one's own.
         """
+        from arr_sql.memory.approvals import decide_package
+
         with self._refusals("approval_refused", package_id, str(outcome)) as writer:
             return decide_package(
                 writer, self.scope, package_id, outcome, payload_hash=payload_hash, reason=reason, actor=self.actor,
@@ -68,6 +75,8 @@ class ApprovalMethods(DatabaseBase):
 
     def expire_approvals(self) -> list[ApprovalPackage]:
         """Note the expiry of each undecided package whose time is over; those."""
+        from arr_sql.memory.approvals import expire_packages
+
         writer = self._write()
         with write_transaction(writer, self.path):
             return expire_packages(writer, self.scope, actor=self.actor, now=self._clock())
@@ -81,6 +90,8 @@ class ApprovalMethods(DatabaseBase):
         It creates, changes and publishes no memory. Raises InputError for a credential anywhere in it, StateError when
         the package is not approved, the token is another's, or the token has admitted a different receipt.
         """
+        from arr_sql.memory.receipts import record_receipt
+
         with self._refusals("receipt_refused", package_id, "receipt") as writer:
             return record_receipt(
                 writer, self.scope, package_id=package_id, case_id=case_id, payload_hash=payload_hash,
@@ -91,6 +102,8 @@ class ApprovalMethods(DatabaseBase):
     @contextlib.contextmanager
     def _refusals(self, kind: str, package_id: object, asked: str) -> Iterator[Connection]:
         """One write transaction; a refusal undoes it and leaves an event of its own."""
+        from arr_sql.memory.approvals import note_refusal
+
         writer = self._write()
         try:
             with write_transaction(writer, self.path):

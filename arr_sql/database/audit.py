@@ -11,11 +11,11 @@ from arr_sql.core.connection import read_transaction, store_errors, write_transa
 from arr_sql.database.operator import OperatorMethods
 from arr_sql.errors import InputError, StoreBusy, StoreFull, StoreReadOnly
 from arr_sql.memory.audit_log import append_event
-from arr_sql.memory.audit_verify import VerifyReport, verify_audit
 from arr_sql.memory.scope_store import ensure_scope
 
 if TYPE_CHECKING:
     from arr_sql.memory.audit_anchor import Anchor
+    from arr_sql.memory.audit_verify import VerifyReport
 
 
 class AuditMethods(OperatorMethods):
@@ -24,6 +24,7 @@ class AuditMethods(OperatorMethods):
     def verify_audit(self, anchors: Sequence[Anchor] = ()) -> VerifyReport:
         """Check the whole file's audit chain and the rows it vouches for; with anchors, its end and its identity too."""
         from arr_sql.memory.audit_anchor import anchor_damages, database_hash_at, with_last_event
+        from arr_sql.memory.audit_verify import verify_audit
 
         reader = self._reader("main")
         with store_errors(self.path), read_transaction(reader):

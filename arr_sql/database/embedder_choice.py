@@ -11,12 +11,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from arr_sql.errors import InputError, ModelError
-from arr_sql.index.embedders.model_store import E5_MODEL_ID, find_default_model, list_models, open_embedder
+from arr_sql.index.embedders.model_paths import E5_MODEL_ID, find_default_model
 from arr_sql.index.embedders.protocol import Embedder, EmbedderSpec
 
 VARIABLE = "ARR_EMBEDDER"
@@ -65,6 +64,8 @@ def has_embedder() -> bool:
 
 def open_chosen(choice: Choice | None, environment: Mapping[str, str] | None = None) -> Embedder:
     """The embedder of a choice. Raises ModelError, with the next step, when it cannot be had."""
+    from arr_sql.index.embedders.model_store import open_embedder
+
     values = os.environ if environment is None else environment
     if choice is None:
         return open_embedder()
@@ -91,6 +92,8 @@ def open_chosen(choice: Choice | None, environment: Mapping[str, str] | None = N
 
 def open_older(model_id: str) -> Embedder | None:
     """A model that made vectors of a store, by its id there: the default one or one that is registered; else None."""
+    from arr_sql.index.embedders.model_store import list_models, open_embedder
+
     if model_id != E5_MODEL_ID and model_id not in {model.id for model in list_models()}:
         return None
     try:
@@ -126,6 +129,8 @@ def _open_endpoint(choice: Choice, values: Mapping[str, str], prefixes: dict[str
 
 
 def _open_plugin(choice: Choice) -> Embedder:
+    from importlib.metadata import entry_points
+
     found = [point for point in entry_points(group=ENTRY_POINT_GROUP) if point.name == choice.kind]
     if len(found) != 1:
         how_many = "no installed package has it" if not found else "several installed packages have it"

@@ -13,16 +13,6 @@ from arr_sql.core.research_models import MemoryKind, MemoryStatus, MemoryVersion
 from arr_sql.database.base import DatabaseBase
 from arr_sql.errors import ArrError, InputError, StateError
 from arr_sql.memory.audit_log import append_event
-from arr_sql.memory.lifecycle import require_status
-from arr_sql.memory.memory_edit import edit_memory, link_memory, renew_memory
-from arr_sql.memory.research_store import (
-    add_memory,
-    list_memories,
-    make_memory,
-    read_history,
-    read_memory,
-    set_status,
-)
 from arr_sql.memory.scope_store import read_scope
 
 
@@ -31,6 +21,8 @@ class MemoryMethods(DatabaseBase):
 
     def add_memory(self, **values: Any) -> ResearchMemory:
         """Store a candidate: ``title``, ``content``, ``kind`` and the other fields of ResearchMemory."""
+        from arr_sql.memory.research_store import add_memory, make_memory
+
         with self._change(values.get("memory_id"), "add") as writer:
             memory = make_memory(self.scope, self._clock(), **values)
             return add_memory(writer, memory, actor=self.actor, now=self._clock())
@@ -51,6 +43,9 @@ class MemoryMethods(DatabaseBase):
     def _set_statuses(
         self, steps: Sequence[tuple[str, MemoryStatus]], reason: str, only_from: MemoryStatus | None
     ) -> list[ResearchMemory]:
+        from arr_sql.memory.lifecycle import require_status
+        from arr_sql.memory.research_store import read_memory, set_status
+
         writer = self._ready_writer()
         asked = steps[0]
         made: list[ResearchMemory] = []
@@ -75,6 +70,8 @@ class MemoryMethods(DatabaseBase):
         ``expected_revision`` is the revision that was read: MemoryChanged is raised, and nothing written, when somebody
         else was quicker. None takes ``conflict_key`` or ``expires_at`` away.
         """
+        from arr_sql.memory.memory_edit import edit_memory
+
         with self._change(memory_id, "edit") as writer:
             return edit_memory(
                 writer, self.scope, memory_id, changes, expected_revision=expected_revision, actor=self.actor,
@@ -85,6 +82,8 @@ class MemoryMethods(DatabaseBase):
         self, memory_id: str, *others: str, remove: Sequence[str] = (), expected_revision: int | None = None
     ) -> ResearchMemory:
         """Relate a memory to ``others`` of this scope, and no longer to ``remove``. Its words and status stay."""
+        from arr_sql.memory.memory_edit import link_memory
+
         with self._change(memory_id, "link") as writer:
             return link_memory(
                 writer, self.scope, memory_id, add=others, remove=remove, expected_revision=expected_revision,
@@ -93,6 +92,8 @@ class MemoryMethods(DatabaseBase):
 
     def renew_memory(self, memory_id: str, expires_at: str, reason: str = "") -> ResearchMemory:
         """Publish a memory that ran out, with a later ``expires_at``."""
+        from arr_sql.memory.memory_edit import renew_memory
+
         with self._change(memory_id, "renew") as writer:
             return renew_memory(
                 writer, self.scope, memory_id, expires_at, actor=self.actor, reason=reason, now=self._clock()
@@ -124,6 +125,8 @@ class MemoryMethods(DatabaseBase):
 
     def memory(self, memory_id: str) -> ResearchMemory:
         """The live version of one memory. Raises InputError when there is none."""
+        from arr_sql.memory.research_store import read_memory
+
         with store_errors(self.path):
             return read_memory(self._reader("main"), self.scope, memory_id)
 
@@ -131,11 +134,15 @@ class MemoryMethods(DatabaseBase):
         self, status: MemoryStatus | None = None, *, kind: MemoryKind | None = None, since: datetime | None = None
     ) -> list[ResearchMemory]:
         """Live memories, newest change first; of one status or kind, or changed at ``since`` or later."""
+        from arr_sql.memory.research_store import list_memories
+
         with store_errors(self.path):
             return list_memories(self._reader("main"), self.scope, status, kind=kind, since=since)
 
     def memory_history(self, memory_id: str) -> list[MemoryVersion]:
         """Every version of one memory, oldest first. Raises InputError when there is none."""
+        from arr_sql.memory.research_store import read_history
+
         reader = self._reader("main")
         with store_errors(self.path), read_transaction(reader):
             return read_history(reader, self.scope, memory_id)

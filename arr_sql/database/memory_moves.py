@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from arr_sql.core.connection import read_transaction, store_errors
 from arr_sql.core.research_models import MemoryVersion, ResearchMemory, ScopeKey
 from arr_sql.database.memories import MemoryMethods
-from arr_sql.memory.memory_files import FileRecord, Problem
-from arr_sql.memory.memory_import import ImportResult, import_memories
-from arr_sql.memory.promotion import PromotionPreview, merge_preview, preview_promotion, promote
-from arr_sql.memory.research_store import list_memories, read_history
 from arr_sql.memory.scope_store import open_scope
+
+if TYPE_CHECKING:
+    from arr_sql.memory.memory_files import FileRecord, Problem
+    from arr_sql.memory.memory_import import ImportResult
+    from arr_sql.memory.promotion import PromotionPreview
 
 
 class MemoryMoveMethods(MemoryMethods):
@@ -21,6 +23,8 @@ class MemoryMoveMethods(MemoryMethods):
         self, *, with_history: bool = False
     ) -> tuple[list[ResearchMemory], dict[str, list[MemoryVersion]] | None]:
         """All live memories, and with ``with_history`` every version of each: what `arr memory export` writes."""
+        from arr_sql.memory.research_store import list_memories, read_history
+
         reader = self._reader("main")
         with store_errors(self.path), read_transaction(reader):
             memories = list_memories(reader, self.scope)
@@ -33,6 +37,8 @@ class MemoryMoveMethods(MemoryMethods):
         skip_existing: bool = False, reason: str = "",
     ) -> ImportResult:  # fmt: skip
         """Add all memories of the files, or none. Raises ImportInvalid with the place of each problem."""
+        from arr_sql.memory.memory_import import import_memories
+
         with self._change(origin, "import") as writer:
             return import_memories(
                 writer, self.scope, records, problems, origin=origin, keep_status=keep_status,
@@ -49,6 +55,8 @@ class MemoryMoveMethods(MemoryMethods):
 
     def preview_promotion(self, memory_id: str, target: ScopeKey, *, new_id: str | None = None) -> PromotionPreview:
         """What promoting a memory to ``target`` would do: conflicts, difference, and why not. Changes nothing."""
+        from arr_sql.memory.promotion import preview_promotion
+
         reader = self._reader("main")
         with store_errors(self.path), read_transaction(reader):
             return preview_promotion(reader, self.scope, memory_id, target, self._clock(), new_id)
@@ -58,11 +66,15 @@ class MemoryMoveMethods(MemoryMethods):
 
         Raises StateError when it may not be done, or when either scope is no longer as it was shown.
         """
+        from arr_sql.memory.promotion import promote
+
         with self._change(preview.memory.memory_id, "promote") as writer:
             return promote(writer, preview, actor=self.actor, reason=reason, now=self._clock())
 
     def merge_preview(self, origin: ScopeKey) -> list[PromotionPreview]:
         """What promoting each published memory of ``origin`` to this scope would do, but for those that are here."""
+        from arr_sql.memory.promotion import merge_preview
+
         reader = self._reader("main")
         with store_errors(self.path), read_transaction(reader):
             return merge_preview(reader, origin, self.scope, self._clock())

@@ -8,36 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from arr_sql.core.analysis import ANALYSER_VERSION
 from arr_sql.core.canonical import sha256_bytes, sha256_text
 from arr_sql.core.clock import from_text, to_text
 from arr_sql.core.connection import Connection, read_transaction, store_errors, write_transaction
 from arr_sql.core.redaction import REDACTED
-from arr_sql.core.rooted import FileRead, Root
 from arr_sql.core.statements import load
 from arr_sql.database.advice import is_of_another_blend
-from arr_sql.database.replay_run import Rerun, Setting, rerun
-from arr_sql.database.replay_store import ReplayStore
 from arr_sql.database.retrieval import INDEX_VERSION, RetrievalMethods
 from arr_sql.errors import InputError, PathRefused, StateError, StoreFull, StoreReadOnly
 from arr_sql.index.vector_state import vector_state
 from arr_sql.memory.audit_log import append_event
-from arr_sql.memory.audit_verify import verify_audit
 from arr_sql.memory.retrieval_log import ERASED, read_retrievals
 from arr_sql.memory.scope_store import ScopeRow, read_scope
 from arr_sql.policy.admission import policy_of
-from arr_sql.policy.replay_compare import (
-    Cause,
-    Difference,
-    Facts,
-    cause_of,
-    comparable,
-    differs_in_grep_only,
-    first_difference,
-)
-from arr_sql.retrieval.freshness import MAX_CHECKED_BYTES
+
+if TYPE_CHECKING:
+    from arr_sql.database.replay_run import Rerun, Setting
+    from arr_sql.database.replay_store import ReplayStore
+    from arr_sql.policy.replay_compare import Cause, Difference, Facts
 
 Progress = Callable[[int, int], None]
 
@@ -133,6 +124,10 @@ class ReplayMethods(RetrievalMethods):
         self, records: Sequence[Mapping[str, Any]], queries: Mapping[str, str], progress: Progress, *,
         is_noted: bool = True,
     ) -> list[Replay]:  # fmt: skip
+        from arr_sql.database.replay_run import Setting
+        from arr_sql.database.replay_store import ReplayStore
+        from arr_sql.policy.replay_compare import Difference
+
         found: dict[str, Replay] = {}
         ready, rewritten = [], self._rewritten_records()
         for record in records:
@@ -184,6 +179,9 @@ class ReplayMethods(RetrievalMethods):
         query: str,
         setting: Setting,
     ) -> Replay:
+        from arr_sql.database.replay_run import rerun
+        from arr_sql.policy.replay_compare import cause_of, comparable, first_difference
+
         again = rerun(store, record, query, setting)
         recorded = comparable(record)
         difference = first_difference(recorded, again.account)
@@ -230,6 +228,9 @@ class ReplayMethods(RetrievalMethods):
         With ``retrievals``, every past retrieval is asked again of ``last``, with its own query vector and at the present
         moment, and those whose evidence differs are named. Raises InputError for revisions that are not there.
         """
+        from arr_sql.database.replay_run import Setting, rerun
+        from arr_sql.database.replay_store import ReplayStore
+
         reader = self._reader("main")
         with store_errors(self.path), read_transaction(reader):
             row = read_scope(reader, self.scope)
@@ -318,6 +319,9 @@ def explain(
     again: Rerun, setting: Setting,
 ) -> Facts:  # fmt: skip
     """The facts about a retrieval that came out differently. Reads the store and, for grep, the disk."""
+    from arr_sql.memory.audit_verify import verify_audit
+    from arr_sql.policy.replay_compare import Facts, differs_in_grep_only
+
     erased = revised = False
     shown = {
         (item["chunk_id"], item["content_hash"]) for name in ("chunk", "memory") for item in store.shown_texts(name)
@@ -359,6 +363,9 @@ def _policy_changed(record: Mapping[str, Any], again: Rerun) -> bool:
 
 def _files_changed(store: ReplayStore, record: Mapping[str, Any], again: Rerun, setting: Setting) -> bool:
     """Are the files that grep reads others than those of the revision that is shown?"""
+    from arr_sql.core.rooted import FileRead, Root
+    from arr_sql.retrieval.freshness import MAX_CHECKED_BYTES
+
     old = [trace for trace in record["traces"] if trace["tool_name"] == "grep"]
     if again.loose_lines or any(item["chunk_id"].startswith("g") for item in record["evidence"]):
         return True  # lines of a file that is not, or not as it is, in the store

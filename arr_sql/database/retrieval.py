@@ -18,7 +18,6 @@ from arr_sql.database.base import DatabaseBase, installed_embedder, is_model_the
 from arr_sql.database.explanation import explained
 from arr_sql.errors import InputError, QueryEmpty, StateError, StoreBusy, StoreFull, StoreReadOnly
 from arr_sql.index.text_index import TEXT_INDEX_VERSION, stale_text_indexes
-from arr_sql.index.vector_state import vector_state
 from arr_sql.ingest.roots import is_other_branch, read_roots
 from arr_sql.memory.retrieval_log import PlanOrigin, RetrievalRecord, add_retrieval, read_retrievals
 from arr_sql.memory.scope_store import read_scope
@@ -117,7 +116,7 @@ class RetrievalMethods(DatabaseBase):
         """The floor's weights are fitted for one model: where the scope's vectors are another's, there is no floor."""
         fitted = AnswerFloor()
         with store_errors(self.path):
-            models = {row["model_id"] for row in vector_state(self._reader("main"), self.scope)}
+            models = {row["model_id"] for row in self._hot_vectors.state(self._reader("main"), self.scope)}
         return Policy(floor=fitted) if floor and models == {fitted.model_id} else Policy()
 
     def _recorded(

@@ -11,11 +11,13 @@ it reads a quarter of the bytes that float32 takes. ``tests/index/test_vector_co
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from arr_sql.core.canonical import significant
 from arr_sql.index.embedders.e5_int8_engine import open_session
 from arr_sql.index.embedders.onnx_graph import OnnxGraph
 
@@ -77,6 +79,24 @@ def best_of(query: bytes, vectors: list[tuple[int, bytes]], k: int) -> set[int]:
     near = rows.astype(np.float64) @ np.frombuffer(query, "<f4").astype(np.float64)
     kth = np.partition(near, near.size - k)[near.size - k]
     return {vectors[place][0] for place in np.flatnonzero(near >= kth - 1e-9)}
+
+
+def cosines_of(query: bytes, vectors: Sequence[bytes]) -> list[float]:
+    """Cosines of unit vectors at 12 significant digits: those of the exactly rounded sum of products, a fifth of its time.
+
+    Products of float32 values are exact in 64 bits. A sum of n of them in any order is at most (n - 1) 2^-53 times the sum
+    of their sizes from the true one (Higham, Accuracy and Stability, 4.2), and that sum is at most 1 for unit vectors.
+    Only where the true sum might be rounded to other digits is it worked out exactly.
+    """
+    if not vectors:
+        return []
+    wanted = np.frombuffer(query, "<f4").astype(np.float64)
+    products = np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1) * wanted
+    error, found = 1.01 * wanted.size * 2.0**-53, []
+    for place, total in enumerate(products.sum(axis=1).tolist()):
+        least, most = significant(total - error), significant(total + error)
+        found.append(least if least == most else significant(math.fsum(products[place].tolist())))
+    return found
 
 
 def _batches(vectors: Iterable[tuple[int, bytes]]) -> Iterable[list[tuple[int, bytes]]]:

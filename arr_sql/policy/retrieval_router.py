@@ -35,6 +35,7 @@ DEPTH = 100
 """How many hits each channel is asked for; fusion and rerank choose from them."""
 UNVERIFIABLE = FreshnessCertificate(state="unverifiable", reason="not_checked")
 CHANNEL_STATES = frozenset(get_args(ChannelState))
+_WIDE = 1 << 63
 Reorder = Callable[[str, Sequence[Reranked]], list[Reranked]]
 
 
@@ -272,11 +273,18 @@ def _is_well_formed(answer: Any) -> bool:
 
 def _is_plain(mapping: Any) -> bool:
     """Is it a mapping that can be written down as JSON?"""
+    if type(mapping) is dict and all(type(name) is str and _is_atom(value) for name, value in mapping.items()):
+        return True  # as nearly all are: writing each of 300 down to find out takes three milliseconds
     try:
         canonical_json(dict(mapping))
         return all(type(name) is str for name in mapping)
     except Exception:  # noqa: BLE001  a mapping of foreign code
         return False
+
+
+def _is_atom(value: Any) -> bool:
+    """Is it a text or a number of a kind that JSON can always hold?"""
+    return type(value) is str or value is None or (type(value) is int and -_WIDE < value < _WIDE)
 
 
 def _good_hits(hits: Iterable[Any], scope: ScopeKey, depth: int) -> tuple[tuple[Hit, ...], Counter[ReasonCode]]:
@@ -286,10 +294,18 @@ def _good_hits(hits: Iterable[Any], scope: ScopeKey, depth: int) -> tuple[tuple[
     for hit in hits:
         code = _hit_fault(hit, scope) if len(good) < depth else ReasonCode.WRONG_TYPE
         if code is None:
-            good.append(replace(hit, rank=len(good) + 1, score=float(hit.score)))
+            good.append(_copied(hit, len(good) + 1))
         else:
             refused[code] += 1
     return tuple(good), refused
+
+
+def _copied(hit: Hit, rank: int) -> Hit:
+    """A hit of our own, which its channel can't change any more. (dataclasses.replace takes four times as long.)"""
+    return Hit(
+        hit.chunk_id, hit.scope, rank, float(hit.score), hit.source_ref, hit.locator, hit.content, hit.content_hash,
+        hit.heading, hit.created_at, hit.file, hit.metadata,
+    )  # fmt: skip
 
 
 def _hit_fault(hit: Any, scope: ScopeKey) -> ReasonCode | None:

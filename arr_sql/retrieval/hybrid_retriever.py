@@ -7,7 +7,7 @@ order and gets no invented score. The contributions are kept, so a reader can ad
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from arr_sql.core.canonical import significant
 from arr_sql.core.research_models import ChannelRank
@@ -53,34 +53,33 @@ class FusionResult:
 def fuse(lists: Sequence[RankedList], rrf_k: int = RRF_K) -> FusionResult:
     """Fuse the non-empty lists. Order: score, best rank in any list, id (contract 10.8)."""
     filled = [item for item in lists if item.hits]
-    found: dict[str, Fused] = {}
+    found: dict[str, tuple[Hit, dict[tuple[str, int], ChannelRank]]] = {}
     conflicts: list[str] = []
     for ranked in filled:
+        place = ranked.channel, ranked.query_index
         for hit in ranked.hits:
-            known = found.get(hit.chunk_id)
-            if known is not None and not _same(known.hit, hit):
+            known, ranks = found.setdefault(hit.chunk_id, (hit, {}))
+            if known is not hit and not _same(known, hit):
                 conflicts.append(ranked.channel)
-                continue
-            contribution = 1 / (rrf_k + hit.rank) if len(filled) > 1 else 0.0
-            rank = ChannelRank(
-                channel=ranked.channel, query_index=ranked.query_index, rank=hit.rank, score=hit.score,
-                contribution=contribution,
-            )  # fmt: skip
-            if known is None:
-                found[hit.chunk_id] = Fused(hit, (rank,), None)
-            elif not any((r.channel, r.query_index) == (rank.channel, rank.query_index) for r in known.ranks):
-                found[hit.chunk_id] = replace(known, ranks=(*known.ranks, rank))
-    if len(filled) > 1:
-        scored = [
-            replace(item, rrf_score=significant(sum(r.contribution for r in item.ranks))) for item in found.values()
-        ]
-    else:
-        scored = list(found.values())
+            elif place not in ranks:
+                contribution = 1 / (rrf_k + hit.rank) if len(filled) > 1 else 0.0
+                ranks[place] = ChannelRank(
+                    channel=ranked.channel, query_index=ranked.query_index, rank=hit.rank, score=hit.score,
+                    contribution=contribution,
+                )  # fmt: skip
+    scored = [
+        Fused(
+            hit,
+            tuple(ranks.values()),
+            significant(sum(rank.contribution for rank in ranks.values())) if len(filled) > 1 else None,
+        )
+        for hit, ranks in found.values()
+    ]
     scored.sort(key=lambda item: (-(item.rrf_score or 0.0), item.best_rank, item.hit.chunk_id))
     return FusionResult(tuple(scored), tuple(conflicts))
 
 
 def _same(left: Hit, right: Hit) -> bool:
-    return (left.scope, left.source_ref, left.locator, left.content_hash) == (
-        right.scope, right.source_ref, right.locator, right.content_hash,
+    return (left.source_ref, left.locator, left.content_hash, left.scope) == (
+        right.source_ref, right.locator, right.content_hash, right.scope,
     )  # fmt: skip

@@ -21,6 +21,7 @@ from arr_sql.core import analysis_terms as cut
 from arr_sql.core.analysis import fold
 from arr_sql.core.analysis_fold import UNSPACED, compiled, prepare
 from arr_sql.core.analysis_words import STOP_WORDS
+from arr_sql.core.later import pattern
 
 MAX_NEEDLES = 8
 _MAX_WORDS = 4  # more words would make nearly every line a hit
@@ -29,7 +30,7 @@ _SHORT = 16  # a token longer than this that mixes Chinese and Latin is a senten
 _LONG_RUN = 6  # a longer run of Chinese is hardly found word for word, so its rarest pairs are added
 
 # An opening mark can't stand inside its own quotation, so that a row of them is still read in linear time.
-_QUOTED = re.compile(
+_QUOTED = pattern(
     r""""([^"\n]+)"|(?<!\w)'([^'\n]+)'(?!\w)|`([^`\n]+)`|“([^“”\n]+)”|‘([^‘’\n]+)’(?!\w)|「([^「」\n]+)」|『([^『』\n]+)』"""
     r"""|«([^«»\n]+)»|《([^《》\n]+)》|(\$[^$\n]+\$)"""
 )
@@ -37,14 +38,14 @@ _OPENING = "([{<（［｛〈【〔\"'`“‘"
 _CLOSING = ")]}>）］｝〉】〕\"'`”’"
 _SENTENCE = ".,;:!?…。，、；：！？．"
 # Signs inside a token that make it a literal even without letters around: k=v2, x|y, $HOME, ~tmp, 75%, a->b.
-_SIGN = re.compile(r"\w[=|&~^*(\[{<]+\w|->|=>|[$~#@\\%]\w|\d%|^-\d|\w\+\+|^--?\w")
-_NOT_PLAIN = re.compile(r"[^\w\s]|[^\W\d]\d|\d[^\W\d]")
-_ERROR_CODE = re.compile(r"[A-Z]{5,}")  # ENOENT, SIGSEGV; shorter ones are mostly GPU and the like
+_SIGN = pattern(r"\w[=|&~^*(\[{<]+\w|->|=>|[$~#@\\%]\w|\d%|^-\d|\w\+\+|^--?\w")
+_NOT_PLAIN = pattern(r"[^\w\s]|[^\W\d]\d|\d[^\W\d]")
+_ERROR_CODE = pattern(r"[A-Z]{5,}")  # ENOENT, SIGSEGV; shorter ones are mostly GPU and the like
 _UNSPACED_RUN = f"[{UNSPACED}]+"
 _TOKEN = rf"[{UNSPACED}]+|[^\W{UNSPACED}][^\s{UNSPACED}]*"
-_ENDING = re.compile(r"['’](?:s|ll|re|ve|d|m)?$", re.IGNORECASE)
-_PARTICLES = re.compile("[的了吗呢吧啊么怎什哪谁是请]+")
-_CLAUSE = re.compile("[，。、；：？！…]")
+_ENDING = pattern(r"['’](?:s|ll|re|ve|d|m)?$", re.IGNORECASE)
+_PARTICLES = pattern("[的了吗呢吧啊么怎什哪谁是请]+")
+_CLAUSE = pattern("[，。、；：？！…]")
 
 
 def needles(query: str, rarity: Callable[[str], float] | None = None) -> list[str]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from arr_sql.core.analysis import analyse, fold, identifiers, phrase_in, query_terms
 from arr_sql.core.canonical import significant
@@ -115,11 +116,16 @@ def _range(ranked: RankedList, query: str, wanted: Mapping[str, float]) -> _Rang
     return _Range(min(scores), max(scores), confidence, unspaced_share(ranked.query or query))
 
 
+@lru_cache(maxsize=64)  # the best of each list are asked for again among the candidates
+def _terms_held(text: str) -> frozenset[str]:
+    return frozenset(analyse(text).terms)
+
+
 def coverage(hit: Hit, wanted: Mapping[str, float]) -> float:
     """The share of the query's terms, by weight, that a hit holds."""
     if not wanted:
         return 0.0
-    held = set(analyse(f"{hit.heading}\n{hit.content}").terms)
+    held = _terms_held(f"{hit.heading}\n{hit.content}")
     return sum(weight for term, weight in wanted.items() if term in held) / sum(wanted.values())
 
 

@@ -15,11 +15,12 @@ import json
 import math
 import operator
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from arr_sql.core.canonical import significant
 from arr_sql.core.clock import to_text, utc_now
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import ScopeKey, memory_name
@@ -141,10 +142,11 @@ class VectorRetriever:
     def _nearest(self, vector: bytes, scope: ScopeKey, model: Any, k: int) -> tuple[tuple[Hit, ...], int]:
         """The ``k`` nearest chunks and memories by (cosine in 64 bits, id), and how many vectors were compared."""
         memories, usable = self._memories(vector, scope, model, k)
+        near = cosines_of(vector, [row["vector"] for row in memories])
         found: list[tuple[float, str, Any]] = [
-            (_cosine(vector, row["vector"]), memory_name(row["memory_id"]), row) for row in memories
+            (cosine, memory_name(row["memory_id"]), row) for cosine, row in zip(near, memories, strict=True)
         ]
-        found += [(score, chunk_id, number) for score, chunk_id, number in self._chunks(vector, scope, model, k)]
+        found += self._chunks(vector, scope, model, k)
         best = ranked(found)[:k]
         wanted = {**scope.bindings(), "ids": json.dumps([item for _, _, item in best if isinstance(item, int)])}
         shown = {row["embedding"]: row for row in self._reader.execute(load("read_vector_hits"), wanted)}
@@ -162,13 +164,20 @@ class VectorRetriever:
         if not model["embedded"]:
             return []
         ids = self._hot.candidates(scope, model, vector, k) if self._hot else None
-        rows = self._candidates(scope, self._scanned(vector, scope, model["model"], k) if ids is None else ids)
-        if ids is not None and len(rows) > k:
-            from arr_sql.index.vector_codes import best_of
+        wanted = self._scanned(vector, scope, model["model"], k) if ids is None else ids
+        rows = self._rows(load("read_candidate_vectors"), scope, wanted)
+        if ids is None:
+            cosines = cosines_of(vector, [row["vector"] for row in rows])
+        else:  # in memory, so NumPy is there
+            from arr_sql.index import vector_codes
 
-            kept = best_of(vector, [(row["id"], row["vector"]) for row in rows], k)
-            rows = [row for row in rows if row["id"] in kept]
-        return ranked([(_cosine(vector, row["vector"]), row["chunk_id"], row["id"]) for row in rows])[:k]
+            if len(rows) > k:
+                kept = vector_codes.best_of(vector, [(row["id"], row["vector"]) for row in rows], k)
+                rows = [row for row in rows if row["id"] in kept]
+            cosines = vector_codes.cosines_of(vector, [row["vector"] for row in rows])
+        cosine = {row["id"]: value for row, value in zip(rows, cosines, strict=True)}
+        chunks = self._rows(load("read_vector_chunks"), scope, list(cosine))
+        return ranked([(cosine[row["id"]], row["chunk_id"], row["id"]) for row in chunks])[:k]
 
     def _memories(self, vector: bytes, scope: ScopeKey, model: Any, k: int) -> tuple[list[Any], int]:
         """All usable memories as near as the k-th, and how many have a vector."""
@@ -193,15 +202,15 @@ class VectorRetriever:
                 return [row for row in rows if row["distance"] <= furthest]
             most *= 8  # many equal vectors: all of them count
 
-    def _candidates(self, scope: ScopeKey, ids: list[int]) -> list[Any]:
-        return self._reader.execute(
-            load("read_candidate_vectors"), {**scope.bindings(), "ids": json.dumps(ids)}
-        ).fetchall()
+    def _rows(self, statement: str, scope: ScopeKey, ids: list[int]) -> list[Any]:
+        return self._reader.execute(statement, {**scope.bindings(), "ids": json.dumps(ids)}).fetchall()
 
 
-def _cosine(left: bytes, right: bytes) -> float:
-    """Cosine of two unit vectors in 64 bits: the sum of products, exactly rounded."""
-    return math.fsum(map(operator.mul, array("f", left), array("f", right)))
+def cosines_of(query: bytes, vectors: Sequence[bytes]) -> list[float]:
+    """Cosines of unit vectors at 12 significant digits, in 64 bits: the sum of products (each is exact), exactly rounded."""
+    wanted = array("f", query)
+    products = (map(operator.mul, wanted, array("f", vector)) for vector in vectors)
+    return [significant(math.fsum(terms)) for terms in products]
 
 
 def _without_vector(memories: int, embedded: int) -> dict[str, int]:

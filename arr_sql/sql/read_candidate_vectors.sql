@@ -1,12 +1,11 @@
--- The vectors with these ids, and the chunks of this scope that have them.
-WITH scope_of AS (
-  SELECT s.id AS id FROM scope AS s
-  WHERE s.team_id = :team_id AND s.project_id = :project_id AND s.repository = :repository
-    AND s.branch = :branch AND s.experiment_environment = :experiment_environment
-)
-SELECT e.id AS id, e.vector AS vector, c.chunk_id AS chunk_id
+-- The vectors of this scope with these ids (a JSON array). Their chunks are looked up for the nearest alone: of 300
+-- candidates among 100,000, the look-ups of their chunks took 7 of 8.5 ms.
+SELECT e.id AS id, e.vector AS vector
 FROM json_each(:ids) AS i
 CROSS JOIN chunk_embedding AS e ON e.id = i.value
-CROSS JOIN chunk AS c ON c.id = e.chunk
-WHERE e.scope_id = (SELECT id FROM scope_of) AND e.retired_revision IS NULL AND c.retired_revision IS NULL
-ORDER BY c.chunk_id;
+WHERE e.scope_id = (
+    SELECT s.id FROM scope AS s
+    WHERE s.team_id = :team_id AND s.project_id = :project_id AND s.repository = :repository
+      AND s.branch = :branch AND s.experiment_environment = :experiment_environment)
+  AND e.retired_revision IS NULL
+ORDER BY e.id;

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arr_sql.index.embedders import model_store
+from arr_sql.index.embedders import model_paths
 from tests.cli.support import arr
 
 
@@ -15,7 +15,7 @@ from tests.cli.support import arr
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty store; no distribution with the default model."""
     monkeypatch.setenv("ARR_MODEL_DIR", str(tmp_path / "store"))
-    monkeypatch.setattr(model_store, "e5_distribution_path", lambda: None)
+    monkeypatch.setattr(model_paths, "e5_distribution_path", lambda: None)
     return tmp_path / "store"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from arr_sql.cli.source_commands import REASONS
 from arr_sql.core.walk import LEFT_OUT_REASONS
-from arr_sql.index.embedders import model_store
+from arr_sql.index.embedders import model_paths
 from tests.cli.support import arr
 
 SYNC_KEYS = {
@@ -88,7 +88,7 @@ def test_file_names_cannot_move_the_cursor(project: Path) -> None:
 def test_without_a_model_text_is_searchable(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No model: add succeeds and says how to get one; embed fails with the same advice; search names the channel."""
     monkeypatch.setenv("ARR_MODEL_DIR", str(tmp_path / "models"))
-    monkeypatch.setattr(model_store, "e5_distribution_path", lambda: None)
+    monkeypatch.setattr(model_paths, "e5_distribution_path", lambda: None)
     (project / "notes/new.md").write_text("zebra\n", "utf-8")
     ran = arr("add", "notes", cwd=project)
     assert ran.code == 0 and "No vectors: " in ran.err and "arr-sql[local]" in ran.err
@@ -114,7 +114,7 @@ def test_embed_says_what_it_computed(project: Path) -> None:
 def test_a_healthy_answer_is_not_degraded_only_when_vectors_are_there(project: Path) -> None:
     """Without vectors the vector channel says how many of how many are indexed."""
     found = arr("search", "warmup", "--json", cwd=project).json["degradations"]
-    if model_store.find_default_model() is None:
+    if model_paths.find_default_model() is None:
         assert [d["code"] for d in found] == ["model_missing"]
     else:
         assert [(d["tool_name"], d["code"], d["detail"]["indexed"]) for d in found] == [("vector", "not_indexed", 0)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from arr_sql.errors import ModelError
-from arr_sql.index.embedders import model_store
+from arr_sql.index.embedders import model_paths
 from arr_sql.index.embedders.model_paths import E5_MODEL_ID
 from arr_sql.index.embedders.model_store import add_folder, list_models
 from arr_sql.index.embedders.onnx_folder import open_onnx_folder
@@ -19,7 +19,7 @@ from arr_sql.index.embedders.onnx_folder import open_onnx_folder
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty store of this test's own; no distribution is installed."""
     monkeypatch.setenv("ARR_MODEL_DIR", str(tmp_path / "store"))
-    monkeypatch.setattr(model_store, "e5_distribution_path", lambda: None)
+    monkeypatch.setattr(model_paths, "e5_distribution_path", lambda: None)
     return tmp_path / "store"
 
 

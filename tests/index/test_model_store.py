@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arr_sql.errors import ModelError
-from arr_sql.index.embedders import model_paths, model_store
+from arr_sql.index.embedders import model_paths
 from arr_sql.index.embedders.model_paths import E5_MEMBER, E5_MODEL_ID, check_model_id, e5_distribution_path
 from arr_sql.index.embedders.model_store import (
     add_folder,
@@ -39,7 +39,7 @@ EXPECTED = {"sha256": SHA256, "size": len(MODEL)}
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty store of this test's own; no distribution is installed."""
     monkeypatch.setenv("ARR_MODEL_DIR", str(tmp_path / "store"))
-    monkeypatch.setattr(model_store, "e5_distribution_path", lambda: None)
+    monkeypatch.setattr(model_paths, "e5_distribution_path", lambda: None)
     return tmp_path / "store"
 
 

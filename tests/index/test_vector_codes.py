@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 np = pytest.importorskip("numpy", reason="the codes need NumPy (extra `local`)")
 pytest.importorskip("onnxruntime", reason="the codes need ONNX Runtime (extra `local`)")
 
-from arr_sql.index.vector_codes import VectorCodes, best_of
+from arr_sql.index.vector_codes import VectorCodes, best_of, cosines_of
+from arr_sql.retrieval import vector_retriever
 
 
 def unit(values: object) -> object:
@@ -69,3 +70,28 @@ def test_the_best_keep_their_equals() -> None:
 
     assert best_of(rows[0].tobytes(), blobs(rows), 2) == {10, 11, 12}
     assert best_of(rows[0].tobytes(), blobs(rows), 4) == {10, 11, 12, 13}
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 64, 384, 4096]), st.floats(0.0, 1.0))
+@settings(max_examples=60)
+def test_cosines_are_those_of_the_exact_sum(seed: int, dimension: int, nearness: float) -> None:
+    """In whatever order NumPy adds: the same 12 digits as the exactly rounded sum, for far, near and opposite vectors."""
+    chance = np.random.default_rng(seed)
+    query = unit(chance.standard_normal(dimension))
+    rows = unit(nearness * query + (1 - nearness) * chance.standard_normal((40, dimension)) + 1e-9)
+    vectors = [row.tobytes() for row in [*rows, *-rows[:3], query[0]]]
+
+    assert cosines_of(query[0].tobytes(), vectors) == vector_retriever.cosines_of(query[0].tobytes(), vectors)
+
+
+def test_a_cosine_between_two_numbers_of_twelve_digits_is_worked_out_exactly() -> None:
+    """0.5 + 2^-41 lies so near the middle of two such numbers that only the exact sum can tell."""
+    query = np.zeros(8, np.float32)
+    query[:3] = (0.5, 2.0**-20, 2.0**-21)
+    vectors = []
+    for sign in (-1, 1):
+        row = np.zeros(8, np.float32)
+        row[:3] = (1.0, 2.0**-21, sign * 2.0**-22)
+        vectors.append(row.tobytes())
+
+    assert cosines_of(query.tobytes(), vectors) == vector_retriever.cosines_of(query.tobytes(), vectors)

@@ -17,8 +17,8 @@ HEAVY = ("pydantic", "rich", "sqlite_utils", "numpy", "httpx", "sqlite3", "pysql
 """What takes time to import, by the name of its top module."""
 
 SQLITE = {"sqlite3", "pysqlite3", "sqlean"}
-OPEN = {"pydantic", "importlib.metadata", "pathspec", *SQLITE}
-"""What opening a project needs: values, the analyser, ignore rules. NumPy only where there are vectors."""
+OPEN = {"pydantic", "importlib.metadata", *SQLITE}
+"""What opening a project needs: values, the analyser. NumPy only where there are vectors, pathspec where files are ignored."""
 MAY_IMPORT: dict[tuple[str, ...], set[str]] = {
     ("--help",): set(),
     ("-h",): set(),
@@ -36,6 +36,30 @@ MAY_IMPORT: dict[tuple[str, ...], set[str]] = {
 }
 NEVER = ("httpx", "requests", "urllib3", "torch", "transformers")
 """Modules that no command of an offline run imports."""
+
+PACKAGES = {"click", "pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection",
+            "pysqlite3", "sqlean"}  # fmt: skip
+"""All packages that looking into a store may import, by top module, heavy or not; the last two are SQLite's drivers."""
+OLDER = {"tomli", "colorama"}
+"""Needed by these before Python 3.11 and on Windows."""
+ONLY_THESE: dict[tuple[str, ...], set[str]] = {
+    ("--help",): {"click"},
+    ("search", "--help"): {"click"},
+    ("status", "--json"): PACKAGES,
+    ("search", "warmup", "--json"): PACKAGES,
+    ("search", "warmup"): {*PACKAGES, "rich"},
+    ("grep", "warmup", "--json"): PACKAGES,
+    ("plan", "warmup", "--json"): PACKAGES,
+    ("memory", "list", "--json"): PACKAGES,
+    ("audit", "list", "--json"): PACKAGES,
+}
+NOT_FOR_A_SEARCH = {
+    "arr_sql.core.approval_models", "arr_sql.core.legacy_encodings", "arr_sql.core.secret_walk",
+    "arr_sql.database.replay_run", "arr_sql.index.embedders.e5_file", "arr_sql.index.embedders.model_store",
+    "arr_sql.ingest.sync", "arr_sql.memory.approvals", "arr_sql.memory.audit_verify", "arr_sql.memory.memory_import",
+    "arr_sql.memory.promotion", "arr_sql.memory.research_store", "arr_sql.policy.replay_compare",
+}  # fmt: skip
+"""Parts that are methods of the database and not of a search: each is imported by the method that uses it."""
 
 PROBE = """
 import json, sys
@@ -82,6 +106,20 @@ def test_a_command_imports_no_more_than_it_may(command: tuple[str, ...], folder:
     modules = imported(command, folder) - bare
     assert tops(modules) <= MAY_IMPORT[command]
     assert not [name for name in NEVER if name in modules]
+
+
+@pytest.mark.parametrize("command", ONLY_THESE, ids=" ".join)
+def test_a_command_imports_only_these_packages(command: tuple[str, ...], folder: Path) -> None:
+    """A package that is new to a command shows here, whether it is slow or not."""
+    bare = {name.partition(".")[0] for name in imported(("completion", "bash"), folder)} - {"click"}
+    found = {name.partition(".")[0] for name in imported(command, folder)} - bare - set(sys.stdlib_module_names)
+    packages = {name for name in found if not name.startswith("_")}  # _sysconfigdata... belongs to Python too
+    assert packages - OLDER <= ONLY_THESE[command]
+
+
+def test_a_search_imports_no_part_that_it_does_not_use(folder: Path) -> None:
+    """Approvals, replay, verification and promotion cost a search nothing."""
+    assert not NOT_FOR_A_SEARCH & imported(("search", "warmup", "--json"), folder)
 
 
 def test_help_imports_no_part_of_the_library(folder: Path) -> None:

@@ -30,7 +30,6 @@ from typing import BinaryIO
 from arr_sql.errors import ModelError
 from arr_sql.index.embedders.byte_reader import ByteReader
 
-E5_FILE_NAME = "e5-small-q4.bin"
 E5_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 E5_SIZE = 71_622_400
 

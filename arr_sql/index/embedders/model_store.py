@@ -9,13 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from arr_sql.errors import ModelError
-from arr_sql.index.embedders.e5_file import E5_FILE_NAME, E5_SIZE
+from arr_sql.index.embedders.e5_file import E5_SIZE
 from arr_sql.index.embedders.model_paths import (
+    E5_FILE_NAME,
     E5_MODEL_ID,
     HOW_TO_GET_A_MODEL,
     InstalledModel,
-    e5_distribution_path,
     e5_store_path,
+    find_default_model,
     model_folder,
 )
 from arr_sql.index.embedders.model_wheel import install_e5_file, install_wheel
@@ -34,15 +35,6 @@ __all__ = [
     "model_folder",
     "open_embedder",
 ]
-
-
-def find_default_model() -> Path | None:
-    """The default model's file: in the store, else in the installed distribution; None when it is in neither.
-
-    The file's hash is checked when it is opened, not here.
-    """
-    stored = e5_store_path()
-    return stored if stored.is_file() else e5_distribution_path()
 
 
 def list_models() -> list[InstalledModel]:

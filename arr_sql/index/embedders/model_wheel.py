@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO
 
 from arr_sql.errors import ModelError
-from arr_sql.index.embedders.e5_file import E5_FILE_NAME, E5_SHA256, E5_SIZE, sha256_of
-from arr_sql.index.embedders.model_paths import E5_MEMBER, E5_MODEL_ID, InstalledModel, e5_store_path
+from arr_sql.index.embedders.e5_file import E5_SHA256, E5_SIZE, sha256_of
+from arr_sql.index.embedders.model_paths import E5_FILE_NAME, E5_MEMBER, E5_MODEL_ID, InstalledModel, e5_store_path
 
 _LARGEST_WHEEL = 512 << 20
 _LARGEST_DIRECTORY = 1 << 20
