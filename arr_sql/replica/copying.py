@@ -30,8 +30,8 @@ from arr_sql.replica.target import Target, engine_config, engine_environment
 
 END_SECONDS = 60.0
 """How long the engine may take for its last copy before it is ended without one."""
-OLD_FILES = "ltx.old"
-"""In a folder: what a purge is about to remove."""
+FILES, OLD_FILES, DOOMED_FILES = "ltx", "ltx.old", "ltx.doomed"
+"""In a folder: the engine's files; those that a purge has set aside; and, when their successor is whole, on their way out."""
 _KEPT_LINES = 50
 
 
@@ -65,6 +65,8 @@ def copy_continuously(
     if target.kind == "folder":
         _prepare_folder(Path(target.text), path)
     with only_process(path) as lock:
+        if target.kind == "folder":
+            tidy_folder(Path(target.text))
         known, stored = _known(path), list_store(path.resolve(), target)
         if stored and target not in known:
             raise InputError(
@@ -193,11 +195,19 @@ def _prepare_folder(folder: Path, path: Path) -> None:
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        others = sorted(item.name for item in folder.iterdir() if item.name not in ("ltx", OLD_FILES))
+        others = sorted(item.name for item in folder.iterdir() if item.name not in (FILES, OLD_FILES, DOOMED_FILES))
     except OSError as error:
         raise InputError(f"'{folder}' can't be used ({error.strerror}). Name a folder you may write to.") from None
     if others:
         raise InputError(f"'{folder}' holds something else ('{others[0]}'). Name a new or empty folder.")
+
+
+def tidy_folder(folder: Path) -> None:
+    """Undo a purge that was killed before its new copy was whole, or end one that was killed after."""
+    shutil.rmtree(folder / DOOMED_FILES, ignore_errors=True)
+    if (folder / OLD_FILES).is_dir():
+        shutil.rmtree(folder / FILES, ignore_errors=True)
+        (folder / OLD_FILES).rename(folder / FILES)
 
 
 def _known(path: Path) -> list[Target]:

@@ -7,7 +7,6 @@ files of a store on the network are removed with that store's tools; `arr replic
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +14,16 @@ from pathlib import Path
 
 from arr_sql.core.clock import utc_now
 from arr_sql.errors import InputError, ReplicaError
-from arr_sql.replica.copying import OLD_FILES, copy_once, forget_taken, only_process, require_fit
+from arr_sql.replica.copying import (
+    DOOMED_FILES,
+    FILES,
+    OLD_FILES,
+    copy_once,
+    forget_taken,
+    only_process,
+    require_fit,
+    tidy_folder,
+)
 from arr_sql.replica.engine import find_engine, list_store
 from arr_sql.replica.register import note_event
 from arr_sql.replica.target import Target
@@ -43,13 +51,12 @@ def purge_store(path: Path, target: Target, *, actor: str, clock: Callable[[], d
         )
     find_engine()
     require_fit(path)
-    files, aside = Path(target.text) / "ltx", Path(target.text) / OLD_FILES
+    folder = Path(target.text)
+    files, aside = folder / FILES, folder / OLD_FILES
     if not files.is_dir() and not aside.is_dir():
         raise InputError(f"There is no copy in {target.text}.")
     with only_process(path) as lock:
-        if aside.is_dir() and not files.is_dir():  # a purge was killed before its new copy
-            aside.rename(files)
-        shutil.rmtree(aside, ignore_errors=True)
+        tidy_folder(folder)
         removed = len(list_store(path.resolve(), target))
         note_event(path, target, "replica_purged", actor=actor, now=clock())
         files.rename(aside)
@@ -60,9 +67,9 @@ def purge_store(path: Path, target: Target, *, actor: str, clock: Callable[[], d
             if not kept:
                 raise ReplicaError("Litestream made no new copy. The old one is as it was; run this again.")
         except BaseException:
-            shutil.rmtree(files, ignore_errors=True)
-            aside.rename(files)
+            tidy_folder(folder)
             forget_taken(path)
             raise
-        shutil.rmtree(aside)
+        aside.rename(folder / DOOMED_FILES)
+        tidy_folder(folder)
     return Purged(target.text, removed, kept)

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from arr_sql.core.project import find_project
 from arr_sql.replica.copying import engine_process, is_copying
+from arr_sql.serve.mcp_calls import Client, Desk
 from tests.cli.support import arr
 from tests.replica.support import needs_engine, running
 
@@ -106,3 +108,20 @@ def test_from_one_machine_to_another(project: Path) -> None:
     kinds = [row["kind"] for row in arr("sql", "--json", "SELECT kind FROM audit_trail WHERE kind LIKE 'replica%'",
                                         cwd=project).json]  # fmt: skip
     assert sorted(kinds) == ["replica_purged", "replica_started"]
+
+
+@needs_engine
+def test_an_agent_sees_the_next_state(project: Path) -> None:
+    """A server opens the file for each call: when a read copy is replaced, its next answer is of the new state."""
+    assert arr("replica", "start", "../copy", "--once", cwd=project).code == 0
+    assert arr("replica", "follow", "../copy", "../r.db", "--once", cwd=project).code == 0
+    desk = Desk(find_project(project, database=project.parent / "r.db"), may_propose=False)
+    seen = []
+    for _ in range(2):
+        answer = desk.call("list_memories", {"status": "candidate"}, Client("agent"))
+        assert answer.output is not None, answer
+        seen.append(len(answer.output["memories"]))
+        arr("memory", "add", "--title", "New", "--content", "C", cwd=project)
+        arr("replica", "start", "../copy", "--once", cwd=project)
+        assert arr("replica", "follow", "../copy", "../r.db", "--once", cwd=project).code == 0
+    assert seen[1] == seen[0] + 1

@@ -230,6 +230,23 @@ def test_forgetting_names_the_copies_and_purging_empties_them(database: Research
 
 
 @needs_engine
+@pytest.mark.parametrize("state", ["set aside", "half a successor", "on its way out"])
+def test_a_purge_that_was_killed(database: ResearchDatabase, tmp_path: Path, state: str) -> None:
+    """Whatever it left, the next copy or purge finds a whole store and leaves nothing lying about."""
+    target, folder = parse_target(str(tmp_path / "copy")), tmp_path / "copy"
+    once(database, target)
+    (folder / "ltx").rename(folder / ("ltx.doomed" if state == "on its way out" else "ltx.old"))
+    if state == "half a successor":
+        (folder / "ltx" / "0").mkdir(parents=True)
+        (folder / "ltx" / "0" / ("0" * 15 + "1-" + "0" * 15 + "1.ltx")).write_bytes(b"LTX1 and no more")
+    once(database, target)
+    assert contents(Path(restore_store(target, tmp_path / "a.db").file)) == contents(database.path)
+    assert [item.name for item in folder.iterdir()] == ["ltx"]
+    purge_store(database.path, target, actor="ana")
+    assert contents(Path(restore_store(target, tmp_path / "b.db").file)) == contents(database.path)
+
+
+@needs_engine
 def test_a_store_on_the_network_is_emptied_with_its_own_tools(database: ResearchDatabase) -> None:
     """The error says how."""
     with pytest.raises(InputError, match="aws s3 rm --recursive s3://lab/lumen"):
