@@ -1,6 +1,6 @@
 """How long does a replay take in a scope of many chunks?
 
-    python benchmarks/replay_speed.py [CHUNKS]
+    python -m benchmarks.replay_speed [--chunks 10000] [--json FILE]
 
 Prints the time of one search, of one replay (which copies the scope and indexes it anew) and of replaying 20 retrievals
 at five revisions together. Vectors have 384 components, as the default model's; they are made without a model.
@@ -8,8 +8,9 @@ at five revisions together. Vectors have 384 components, as the default model's;
 
 from __future__ import annotations
 
+import argparse
+import json
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -41,7 +42,7 @@ class RandomVectors:
     embed_passages = embed_queries
 
 
-def main(chunks: int) -> None:
+def main(chunks: int, report: Path | None) -> None:
     """Build the scope, search, replay."""
     rng = random.Random(1)
     words = ["".join(rng.choices("abcdefghijklmnop", k=rng.randint(3, 9))) for _ in range(5000)]
@@ -69,17 +70,29 @@ def main(chunks: int) -> None:
                 )
                 database.sync()
                 database.embed()
-            print(f"one search: {took * 1000:.0f} ms")
+            rows: list[list[str]] = [[f"one search, {chunks:,} chunks", f"{took * 1000:.0f} ms"]]
+
+            def say(what: str, begun: float) -> None:
+                rows.append([what, f"{time.perf_counter() - begun:.1f} s"])
+
             started = time.perf_counter()
             assert database.replay(ids[0]).outcome == "identical"
-            print(f"one replay: {time.perf_counter() - started:.1f} s")
+            say("one replay", started)
             started = time.perf_counter()
             assert {item.outcome for item in database.replay_all()} == {"identical"}
-            print(f"twenty replays at five revisions: {time.perf_counter() - started:.1f} s")
+            say("twenty replays at five revisions", started)
             started = time.perf_counter()
             assert database.check().passed
-            print(f"db check: {time.perf_counter() - started:.1f} s")
+            say("arr db check", started)
+    for what, figure in rows:
+        print(f"{what}: {figure}")
+    if report is not None:
+        report.write_text(json.dumps({"rows": rows}, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--chunks", type=int, default=10_000)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    main(options.chunks, options.json)
