@@ -64,6 +64,11 @@ _SPECIAL = str.maketrans(
 _HAS_SPECIAL = "[" + "".join(map(chr, _SPECIAL)) + "]"
 
 
+# What Chinese and Japanese texts are full of and NFKC turns into ASCII. Replaced first, a text without anything else to
+# normalise is seen to be so at a glance, in a tenth of the time; the result is the same, for these are equivalent.
+_WIDE_SIGNS = tuple(zip("\uff0c\uff1a\uff1b\uff01\uff1f\uff08\uff09\u3000", ",:;!?() ", strict=True))
+
+
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
     """Compile at first use: a class of many wide ranges takes 3 ms, and most command lines are ASCII."""
@@ -78,6 +83,8 @@ def prepare(text: str) -> str:
     # Before NFKC, which would turn a free-standing acute accent into a space.
     if compiled(_HAS_SPECIAL).search(text):
         text = text.translate(_SPECIAL)
+    for wide, narrow in _WIDE_SIGNS:
+        text = text.replace(wide, narrow)
     text = unicodedata.normalize("NFKC", text)
     if compiled(_MAY_HAVE_ACCENT).search(text):
         text = unicodedata.normalize("NFC", compiled(_ACCENT).sub("", unicodedata.normalize("NFD", text)))

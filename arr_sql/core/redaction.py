@@ -19,7 +19,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, filterfalse
 
 from arr_sql.core import credential_shapes as shapes
 from arr_sql.core.later import pattern
@@ -169,7 +169,7 @@ _clean: set[str] = set()
 def _candidates(text: str) -> list[tuple[int, bool]]:
     """Indexes of the lines that hold a hint, in order, each with whether a hint of a shape is among them."""
     lowered = _lower(text)
-    new = frozenset(lowered.split()) - _clean
+    new = set(filterfalse(_clean.__contains__, lowered.split()))
     searched = "\n".join(new)
     present = frozenset(hint for hint in _HINTS if hint in searched)
     if len(_clean) > _MAX_CLEAN:

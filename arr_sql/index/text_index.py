@@ -140,7 +140,8 @@ def add_terms(connection: Connection, table: Table, row_id: int, scope_id: int, 
 def add_chunks(connection: Connection, scope_id: int, chunks: Sequence[tuple[int, ChunkTerms]]) -> None:
     """Index new chunks of one scope, each given by its row and its terms."""
     connection.executemany(
-        load("add_chunk_terms"), [_bindings(row_id, (scoped(scope_id, terms.words),)) for row_id, terms in chunks]
+        load("add_chunk_terms"),
+        [{"id": row_id, "words": scoped(scope_id, terms.words)} for row_id, terms in chunks],
     )
 
 

@@ -218,7 +218,8 @@ class _FreeChunkIds:
     def __init__(self, w: Writing, source_ref: str, content_hashes: Sequence[str]) -> None:
         self._head = canonical_json([*w.scope.values(), source_ref])[:-1]
         self._w = w
-        wanted = json.dumps([self._id(content_hash, 0) for content_hash in set(content_hashes)])
+        self._first = {content_hash: self._id(content_hash, 0) for content_hash in content_hashes}
+        wanted = json.dumps(list(self._first.values()))
         rows = w.connection.execute(load("read_chunk_ids_taken"), {"scope_id": w.scope_id, "chunk_ids": wanted})
         self._taken = {row["chunk_id"] for row in rows} if content_hashes else set()
 
@@ -228,9 +229,10 @@ class _FreeChunkIds:
 
     def take(self, content_hash: str) -> str:
         """The first id of this text that no live chunk has, nor one given out before."""
-        number = 0
-        while (chunk_id := self._id(content_hash, number)) in self._taken or (number and self._is_live(chunk_id)):
+        number, chunk_id = 0, self._first[content_hash]
+        while chunk_id in self._taken or (number and self._is_live(chunk_id)):
             number += 1
+            chunk_id = self._id(content_hash, number)
         self._taken.add(chunk_id)
         return chunk_id
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arr_sql.core.analysis import fold, phrase_in
-from arr_sql.core.analysis_fold import prepare
+from arr_sql.core.analysis_fold import _WIDE_SIGNS, prepare
 
 
 @pytest.mark.parametrize(
@@ -102,3 +102,13 @@ def test_a_phrase_between_spaces_is_in_the_text(phrase: str, before: str, after:
     """What stands between spaces is found."""
     if fold(phrase).replace("\0", " ").strip():
         assert phrase_in(phrase, f"{before} \n {phrase} \t {after}")
+
+
+@given(st.text(alphabet="，：；！？（） ,=a缓か\u0338\u3099\u309a\u0301"))
+def test_wide_signs_taken_first_change_nothing(text: str) -> None:
+    """What is replaced before the rest is normalised comes out as it would have been, whatever mark follows it."""
+    replaced = text
+    for wide, narrow in _WIDE_SIGNS:
+        assert unicodedata.normalize("NFKC", wide) == narrow
+        replaced = replaced.replace(wide, narrow)
+    assert unicodedata.normalize("NFKC", replaced) == unicodedata.normalize("NFKC", text)

@@ -153,12 +153,13 @@ class _Outline:
         cuts: list[Cut] = []
         path, is_inside = self._heading(), False
         for number, line in enumerate(body, first + 1):
-            if line.startswith("#"):
+            sign = line[:1]
+            if sign == "#":
                 heading = _HEADING.fullmatch(line)
                 assert heading is not None, "else the stretch were not plain"
                 cuts.append(self._heading_cut(number, len(heading[1]), heading[2].strip()))
                 path, is_inside = cuts[-1].heading, False
-            elif not line or _BLANK.fullmatch(line):
+            elif not sign or (sign in " \t" and _BLANK.fullmatch(line)):
                 is_inside = False
             elif not is_inside:
                 cuts.append(Cut(number, path))
