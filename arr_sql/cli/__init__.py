@@ -65,7 +65,7 @@ COMMANDS = {
     "scope": ("arr_sql.cli.scope_commands:scope", "The scopes of the file: list, open, merge-preview."),
     "db": (
         "arr_sql.cli.db_commands:db",
-        "The database file: check, migrate, rebuild, schema, backup, restore, export, import, vacuum, prune.",
+        "The database file: check, migrate, rebuild, line-index, schema, backup, restore, export, import, vacuum, prune.",
     ),
     "replica": (
         "arr_sql.cli.replica_commands:replica",

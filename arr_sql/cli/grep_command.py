@@ -50,7 +50,8 @@ def grep(
     PATTERN is plain text; case and width don't count. PATHS narrow the search to folders or files inside the added
     ones. Lines are numbered as in `grep -n`, long ones are cut around the match, lines that hold credentials are
     counted and not shown. What was left out, and any limit that was met, is said at the end. The exit code is 0
-    whether or not a line was found, 2 for a pattern that is no regular expression.
+    whether or not a line was found, 2 for a pattern that is no regular expression. `arr db line-index` makes it
+    quicker over a large tree.
 
     With --regex the pattern matches within one line, `^` and `$` are its ends, and case counts unless the pattern
     begins with (?i).
@@ -87,6 +88,7 @@ def _as_values(answer: LineAnswer, deadline: float, names_only: bool) -> dict[st
     return {
         **({"files": [hit["source_ref"] for hit in hits]} if names_only else {"hits": hits}),
         "files_searched": found.scanned_files, "bytes_searched": found.scanned_bytes, "lines_withheld": found.withheld,
+        "line_index": {"ruled_out": found.ruled_out, "changed": found.changed, "damaged": found.damaged} if found.indexed else None,
         "skipped": found.skipped,
         "left_out": [
             {"source_ref": _name(answer, root, rel), "reason": reason} for root, rel, reason in found.left_out
@@ -115,13 +117,23 @@ def _print(answer: LineAnswer, names_only: bool) -> None:
         cut = f"  [clipped: {hit.true_length:,} characters, from {hit.offset + 1:,}]" if hit.clipped else ""
         echo(f"{name}:{hit.line_no}:{visible(hit.text)}{cut}")
     files = len({(hit.root_name, hit.rel) for hit in found.hits})
+    searched = (
+        f"{found.scanned_files} searched"
+        if found.hits
+        else f"{found.scanned_files} file{'s' * (found.scanned_files != 1)}"
+    )
+    if found.ruled_out:
+        searched += f", {found.ruled_out} of them by the line index"
     lines = f"{len(found.hits)} line{'s' * (len(found.hits) != 1)} in " if not names_only else ""
     note(
-        f"{lines}{files} file{'s' * (files != 1)}; {found.scanned_files} searched." if found.hits
-        else f"Nothing found in {found.scanned_files} file{'s' * (found.scanned_files != 1)}."
+        f"{lines}{files} file{'s' * (files != 1)}; {searched}." if found.hits else f"Nothing found in {searched}."
     )  # fmt: skip
     if found.withheld:
         note(f"Withheld: {found.withheld} lines that hold credentials.")
+    if found.damaged:
+        note(
+            f"{found.damaged} rows of the line index are damaged and were not used. `arr db line-index` makes them anew."
+        )
     if found.skipped:
         note("Not searched: " + ", ".join(f"{count} {reason}" for reason, count in found.skipped.items()) + ".")
     if found.cut is not None:

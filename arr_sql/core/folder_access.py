@@ -13,6 +13,7 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Iterable
 from typing import Literal, NamedTuple, Protocol, get_args
 
 RefusalCode = Literal[
@@ -50,12 +51,31 @@ _LINK_TAGS = (0xA000000C, 0xA0000003)  # Windows: symbolic link, mount point (ju
 
 
 class Entry(NamedTuple):
-    """One name in a folder. ``size`` and ``mtime_ns`` are 0 for anything but a file."""
+    """One name in a folder. The numbers are 0 for anything but a file.
+
+    ``ctime_ns`` is the time of the last change to content, name or mode (on Windows: when it was made); no program can
+    set it back, as it can ``mtime_ns``.
+    """
 
     name: str
     kind: EntryKind
     size: int
     mtime_ns: int
+    ctime_ns: int = 0
+    inode: int = 0
+
+
+FileStat = tuple[int, int, int, int]
+"""What tells a file's state without reading it: size, mtime_ns, ctime_ns, inode."""
+
+
+class FolderStamp(NamedTuple):
+    """Which folder this is and when a name in it last came, went or changed its mode."""
+
+    device: int
+    inode: int
+    mtime_ns: int
+    ctime_ns: int
 
 
 class Stop(Exception):
@@ -72,6 +92,8 @@ class Folder(Protocol):
     def open_file(self, name: str) -> int: ...
     def enter(self, name: str) -> Folder: ...
     def scan(self) -> list[Entry]: ...
+    def stamp(self) -> FolderStamp: ...
+    def look_again(self, rel: str, stamp: FolderStamp, names: Iterable[str]) -> list[FileStat] | None: ...
     def close(self) -> None: ...
 
 
@@ -93,6 +115,30 @@ class DescriptorFolder:
     def scan(self) -> list[Entry]:
         with os.scandir(self._fd) as entries:
             return [_entry(entry.name, entry) for entry in entries]
+
+    def stamp(self) -> FolderStamp:
+        return _stamp(os.fstat(self._fd))
+
+    def look_again(self, rel: str, stamp: FolderStamp, names: Iterable[str]) -> list[FileStat] | None:
+        # One step instead of one for each part of the path: it may follow a link on the way, and then the stamp differs.
+        try:
+            fd = os.open(rel or ".", OPEN_FOLDER, dir_fd=self._fd)
+        except OSError:
+            return None
+        look, is_file, stats = os.stat, stat.S_ISREG, []
+        try:
+            if _stamp(os.fstat(fd)) != stamp:
+                return None
+            for name in names:
+                found = look(name, dir_fd=fd, follow_symlinks=False)
+                if not is_file(found.st_mode):
+                    return None
+                stats.append((found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino))
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+        return stats
 
     def close(self) -> None:
         os.close(self._fd)
@@ -128,8 +174,18 @@ class PathFolder:
         with os.scandir(self._path) as entries:
             return [_entry(entry.name, entry) for entry in entries]
 
+    def stamp(self) -> FolderStamp:
+        return _stamp(os.lstat(self._path))
+
+    def look_again(self, rel: str, stamp: FolderStamp, names: Iterable[str]) -> list[FileStat] | None:
+        return None  # FAT does not keep the time of a folder, and nothing tells which file system this is
+
     def close(self) -> None:
         pass
+
+
+def _stamp(found: os.stat_result) -> FolderStamp:
+    return FolderStamp(found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def is_link(found: os.stat_result) -> bool:
@@ -155,7 +211,7 @@ def _entry(name: str, entry: os.DirEntry[str]) -> Entry:
     except OSError:
         return Entry(name, "denied", 0, 0)
     if stat.S_ISREG(found.st_mode):
-        return Entry(name, "file", found.st_size, found.st_mtime_ns)
+        return Entry(name, "file", found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
     return Entry(name, "folder" if stat.S_ISDIR(found.st_mode) else "special", 0, 0)
 
 

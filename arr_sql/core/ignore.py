@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from arr_sql.core.canonical import sha256_bytes
 from arr_sql.core.rooted import FileRead, Root
 
 IGNORE_FILES = (".gitignore", ".arrignore")
@@ -57,6 +58,7 @@ class IgnoreRules:
     rules: tuple[_Rule, ...]  # the last one first
     any_match: re.Pattern[str]
     unused: tuple[str, ...] = ()
+    digest: str = ""  # SHA-256 of the lines it was made of
 
     def verdict(self, rel: str) -> bool | None:
         """True: ignored. False: taken back with ``!``. None: no rule matches. A folder's ``rel`` ends in ``/``."""
@@ -98,6 +100,7 @@ def parse_rules(folder: str, lines: Iterable[str]) -> IgnoreRules | None:
     """Compile rules; a line that is no valid pattern matches nothing, as in git."""
     rules: list[_Rule] = []
     unused: list[str] = []
+    lines = list(lines)
     for line in lines:
         line = _TRAILING_SPACE.sub("", line.removesuffix("\r"))
         if not line or line.startswith("#"):
@@ -109,7 +112,8 @@ def parse_rules(folder: str, lines: Iterable[str]) -> IgnoreRules | None:
             rules.append(rule)
     if not rules:
         return None
-    return IgnoreRules(folder, tuple(reversed(rules)), _combined(rules), tuple(unused))
+    digest = sha256_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
+    return IgnoreRules(folder, tuple(reversed(rules)), _combined(rules), tuple(unused), digest)
 
 
 def is_ignored(rules: Iterable[IgnoreRules], rel: str) -> bool:

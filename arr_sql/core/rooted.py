@@ -18,7 +18,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,9 @@ from arr_sql.core.folder_access import (
     DescriptorFolder,
     Entry,
     EntryKind,
+    FileStat,
     Folder,
+    FolderStamp,
     PathFolder,
     RefusalCode,
     Stop,
@@ -42,7 +44,10 @@ from arr_sql.core.folder_access import (
 from arr_sql.core.redaction import is_sensitive_folder, is_sensitive_name
 from arr_sql.errors import PathRefused, StateError
 
-__all__ = ["REFUSAL_CODES", "Entry", "EntryKind", "FileInfo", "FileRead", "RefusalCode", "Refused", "Root"]
+__all__ = [
+    "REFUSAL_CODES", "Entry", "EntryKind", "FileInfo", "FileRead", "FileStat", "FolderStamp", "Listing", "RefusalCode",
+    "Refused", "Root",
+]  # fmt: skip
 
 ATTEMPTS = 3  # one read and two more when the file changes under it
 
@@ -68,6 +73,14 @@ class FileInfo:
     rel: str
     size: int
     mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The names in a folder, sorted, and the folder's stamp from before they were listed."""
+
+    stamp: FolderStamp
+    entries: list[Entry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,14 +226,31 @@ class Root:
 
     def scan(self, rel: str = "") -> list[Entry] | Refused:
         """The names in the folder ``rel``, sorted, each with its kind. Sensitive names are listed like any other."""
+        listing = self.list_folder(rel)
+        return listing if isinstance(listing, Refused) else listing.entries
+
+    def list_folder(self, rel: str = "") -> Listing | Refused:
+        """As :meth:`scan`, with the folder's stamp."""
         try:
             with self._parent(_parts(rel)) as folder:
-                return sorted(folder.scan())
+                return Listing(folder.stamp(), sorted(folder.scan()))
         except Stop as stop:
             return Refused(rel, stop.code, stop.detail)
         except OSError as error:
             why = stop_for(error)
             return Refused(rel, why.code, why.detail)
+
+    def look_again(self, rel: str, stamp: FolderStamp, names: Iterable[str]) -> list[FileStat] | None:
+        """What is known of the files ``names`` in a folder that was listed before.
+
+        None when the folder's stamp is another one now, or one of them is no file: then it has to be listed. Nothing is
+        read here: that goes through :meth:`read_file`, step by step.
+        """
+        if self._folder is None:
+            raise StateError("This Root is closed. Open the folder again.")
+        if "\0" in rel or rel.startswith("/") or "/../" in f"/{rel}/":
+            return None
+        return self._folder.look_again(rel, stamp, names)
 
     def look(self, rel: str) -> FileInfo | Refused:
         """Size and modification time of a regular file, under the same rules as :meth:`read_file`."""

@@ -7,20 +7,24 @@ skipped in silence and nothing raises. Links are rows, never followed, so a loop
 No descriptor stays open between two rows, so a caller may stop at any time. 20,000 files take 0.3 s, 0.7 s with a
 hundred ignore rules (two shared cores); a deep folder costs no recursion.
 
-Held by ``tests/ingest/test_walk.py`` and ``tests/ingest/test_walk_ignore.py``.
+A walk can be given a memory of folders listed before: one whose stamp and rules are the same now is not listed again, its
+files are only looked at. The rows are the same either way.
+
+Held by ``tests/ingest/test_walk.py``, ``tests/ingest/test_walk_ignore.py`` and ``tests/ingest/test_walk_memory.py``.
 """
 
 from __future__ import annotations
 
 import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, Protocol, get_args
 
-from arr_sql.core.ignore import TOOL_FOLDERS, VENV_MARKER, IgnoreRules, is_ignored, read_rules
+from arr_sql.core.canonical import sha256_json
+from arr_sql.core.ignore import IGNORE_FILES, TOOL_FOLDERS, VENV_MARKER, IgnoreRules, is_ignored, read_rules
 from arr_sql.core.redaction import is_sensitive_folder, is_sensitive_name
-from arr_sql.core.rooted import Entry, Refused, Root
+from arr_sql.core.rooted import Entry, FolderStamp, Refused, Root
 
 LeftOutReason = Literal[
     "ignored",
@@ -39,13 +43,17 @@ LEFT_OUT_REASONS: tuple[str, ...] = get_args(LeftOutReason)
 MAX_DEPTH = 256  # deeper than any project; a deeper folder is one `limit_reached` row and the walk goes on
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A regular file. ``rel`` opens it through the same root, even when its name is not valid UTF-8."""
+class Found(NamedTuple):
+    """A regular file. ``rel`` opens it through the same root, even when its name is not valid UTF-8.
+
+    The times and the inode are what :class:`~arr_sql.core.rooted.Entry` says of them.
+    """
 
     rel: str
     size: int
     mtime_ns: int
+    ctime_ns: int = 0
+    inode: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +64,29 @@ class LeftOut:
     reason: LeftOutReason
 
 
+Step = tuple[Entry, LeftOutReason | None]
+"""A name of a folder, and why it is left out by its name and kind alone; None when it is not."""
+
+
+class FolderMemory(Protocol):
+    """What folders held when they were listed before. ``rules`` stands for the ignore rules that apply in one."""
+
+    def recall(self, root: Root, rel: str, rules: str) -> list[Step] | None:
+        """The steps of a folder that is certainly as it was, its files looked at anew; None when it is to be listed.
+
+        Files that the caller does not need may be missing among them; ``max_files`` does not count those.
+        """
+
+    def note(self, rel: str, stamp: FolderStamp, rules: str, steps: Sequence[Step]) -> None:
+        """A folder was listed. Not called for one with ignore files of its own."""
+
+
 @dataclass(slots=True)
 class _Level:
     prefix: str
-    entries: Iterator[Entry]
+    steps: Iterator[Step]
     rules: tuple[IgnoreRules, ...]
+    digest: str
 
 
 def walk(
@@ -71,6 +97,7 @@ def walk(
     max_files: int | None = None,
     max_file_bytes: int | None = None,
     deadline: float | None = None,
+    memory: FolderMemory | None = None,
 ) -> Iterator[Found | LeftOut]:
     """Walk ``root``, or the folder ``under`` in it.
 
@@ -80,27 +107,28 @@ def walk(
     """
     found = 0
     levels: list[_Level] = []
-    yield from _enter(root, under.strip("/"), ignore, (), levels, named=True)
+    yield from _enter(root, under.strip("/"), ignore, None, levels, memory)
     while levels:
         level = levels[-1]
-        entry = next(level.entries, None)
-        if entry is None:
+        step = next(level.steps, None)
+        if step is None:
             levels.pop()
             continue
+        entry, reason = step
         rel = level.prefix + entry.name
         if deadline is not None and time.monotonic() >= deadline:
             yield LeftOut(rel, "limit_reached")
             return
         if entry.kind == "folder":
-            reason = _folder_reason(entry.name, rel, level.rules)
             if reason is None and len(levels) >= MAX_DEPTH:
                 reason = "limit_reached"
             if reason is not None:
                 yield LeftOut(rel + "/", reason)
             else:
-                yield from _enter(root, rel, ignore, level.rules, levels)
+                yield from _enter(root, rel, ignore, level, levels, memory)
             continue
-        reason = _file_reason(entry, rel, level.rules, max_file_bytes)
+        if reason is None and max_file_bytes is not None and entry.size > max_file_bytes:
+            reason = "too_large"
         if reason is not None:
             yield LeftOut(rel, reason)
             continue
@@ -108,27 +136,45 @@ def walk(
             yield LeftOut(rel, "limit_reached")
             return
         found += 1
-        yield Found(rel, entry.size, entry.mtime_ns)
+        yield Found(rel, entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode)
 
 
 def _enter(
-    root: Root, rel: str, ignore: bool, rules: tuple[IgnoreRules, ...], levels: list[_Level], *, named: bool = False
+    root: Root, rel: str, ignore: bool, above: _Level | None, levels: list[_Level], memory: FolderMemory | None
 ) -> Iterator[LeftOut]:
-    """Push the folder's names as a new level, or yield the one row that stands for it."""
+    """Push the folder's names as a new level, or yield the one row that stands for it.
+
+    ``above`` is None for the folder that the caller named.
+    """
     prefix = f"{rel}/" if rel else ""
-    if named and rel and ignore:
-        rules = _rules_above(root, rel)
-    entries = root.scan(rel)
-    if isinstance(entries, Refused):
-        yield LeftOut(prefix or "./", _scan_reason(entries))
+    if above is not None:
+        rules, digest = above.rules, above.digest
+    else:
+        rules = _rules_above(root, rel) if rel and ignore else ()
+        digest = _digest(rules)
+    if memory is not None and (known := memory.recall(root, rel, digest)) is not None:
+        levels.append(_Level(prefix, iter(known), rules, digest))
         return
-    names = {entry.name for entry in entries}
-    if VENV_MARKER in names and not named:
+    listing = root.list_folder(rel)
+    if isinstance(listing, Refused):
+        yield LeftOut(prefix or "./", _scan_reason(listing))
+        return
+    names = {entry.name for entry in listing.entries}
+    if VENV_MARKER in names and above is not None:
         yield LeftOut(prefix, "vendored_or_tool_folder")
         return
     if ignore and (own := read_rules(root, prefix, names)) is not None:
         rules = (*rules, own)
-    levels.append(_Level(prefix, iter(entries), rules))
+        digest = _digest(rules)
+    steps = [(entry, reason_for(entry, prefix + entry.name, rules)) for entry in listing.entries]
+    if memory is not None and names.isdisjoint((*IGNORE_FILES, VENV_MARKER)):
+        memory.note(rel, listing.stamp, digest, steps)
+    levels.append(_Level(prefix, iter(steps), rules, digest))
+
+
+def _digest(rules: tuple[IgnoreRules, ...]) -> str:
+    """One value for the ignore rules that apply in a folder, empty for none."""
+    return sha256_json([[one.prefix, one.digest] for one in rules]) if rules else ""
 
 
 def _rules_above(root: Root, rel: str) -> tuple[IgnoreRules, ...]:
@@ -142,17 +188,25 @@ def _rules_above(root: Root, rel: str) -> tuple[IgnoreRules, ...]:
     return tuple(rules)
 
 
-def _folder_reason(name: str, rel: str, rules: tuple[IgnoreRules, ...]) -> LeftOutReason | None:
-    if name in TOOL_FOLDERS:
+def reason_for(entry: Entry, rel: str, rules: tuple[IgnoreRules, ...]) -> LeftOutReason | None:
+    """Why a name is left out whatever it holds; None when it is not."""
+    if entry.kind == "folder":
+        if entry.name in TOOL_FOLDERS:
+            return "vendored_or_tool_folder"
+        if is_sensitive_folder(entry.name):
+            return "sensitive_name"
+        return "ignored" if rules and is_ignored(rules, rel + "/") else None
+    if (reason := kind_reason(entry)) is not None:
+        return reason
+    if entry.name in TOOL_FOLDERS:  # the `.git` file of a linked worktree or submodule
         return "vendored_or_tool_folder"
-    if is_sensitive_folder(name):
+    if is_sensitive_name("/".join(rel.split("/")[-2:])):
         return "sensitive_name"
-    return "ignored" if rules and is_ignored(rules, rel + "/") else None
+    return "ignored" if rules and is_ignored(rules, rel) else None
 
 
-def _file_reason(
-    entry: Entry, rel: str, rules: tuple[IgnoreRules, ...], max_file_bytes: int | None
-) -> LeftOutReason | None:
+def kind_reason(entry: Entry) -> LeftOutReason | None:
+    """Why an entry that is neither file nor folder is left out."""
     match entry.kind:
         case "symlink":
             return "symlink"
@@ -162,13 +216,7 @@ def _file_reason(
             return "vanished"
         case "denied":
             return "permission_denied"
-    if entry.name in TOOL_FOLDERS:  # the `.git` file of a linked worktree or submodule
-        return "vendored_or_tool_folder"
-    if is_sensitive_name("/".join(rel.split("/")[-2:])):
-        return "sensitive_name"
-    if rules and is_ignored(rules, rel):
-        return "ignored"
-    return "too_large" if max_file_bytes is not None and entry.size > max_file_bytes else None
+    return None
 
 
 def _scan_reason(refused: Refused) -> LeftOutReason:

@@ -8,10 +8,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from arr_sql.core.connection import store_errors
 from arr_sql.core.rooted import FileInfo, Root
 from arr_sql.database.sources import SourceMethods
 from arr_sql.errors import InputError, PathRefused, StateError
 from arr_sql.ingest.roots import RootRow, is_other_branch
+from arr_sql.retrieval.line_index import LineIndex, read_line_index
 from arr_sql.retrieval.line_pattern import LinePattern
 from arr_sql.retrieval.line_search import LineHit, LineSearch, SearchLimits, Target, search_targets
 
@@ -43,6 +45,7 @@ class _Opened:
     """The scope's roots, held open for one search."""
 
     roots: list[tuple[RootRow, Root]] = field(default_factory=list)
+    indexes: dict[int, LineIndex] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     other_branch: list[str] = field(default_factory=list)
 
@@ -55,6 +58,8 @@ class LineMethods(SourceMethods):
         first_only: bool = False, limits: SearchLimits = SearchLimits(), deadline_seconds: float = GREP_SECONDS,
     ) -> LineAnswer:  # fmt: skip
         """Every line of the scope's folders, or of ``paths`` inside them, that holds ``pattern``.
+
+        A line index (:meth:`build_line_index`), where there is one, spares the reading of files that can't hold it.
 
         Literal text, compared without regard to case and width; ``exact`` compares as it is written; ``regex`` takes an
         RE2 pattern. Raises InputError for a pattern that can't match a line, PatternInvalid (with a position) for one
@@ -95,12 +100,21 @@ class LineMethods(SourceMethods):
                 opened.roots.append((row, stack.enter_context(Root(row.path))))
             except PathRefused:
                 opened.missing.append(str(row.path))
+                continue
+            if row.only_file is None:
+                with store_errors(self.path):
+                    index = read_line_index(self._reader("main"), self.scope, row.id)
+                if index is not None:
+                    opened.indexes[row.id] = index
         return opened
 
 
 def _targets(opened: _Opened, paths: Sequence[str | Path]) -> list[Target]:
     if not paths:
-        return [Target(str(row.id), root, file=row.only_file) for row, root in opened.roots]
+        return [
+            Target(str(row.id), root, file=row.only_file, index=opened.indexes.get(row.id))
+            for row, root in opened.roots
+        ]
     return [_target(opened, path) for path in paths]
 
 
@@ -114,7 +128,7 @@ def _target(opened: _Opened, path: str | Path) -> Target:
         if isinstance(info, FileInfo):
             return Target(str(row.id), root, file=rel)
         if info is None or info.code == "not_a_file":
-            return Target(str(row.id), root, folder=rel)
+            return Target(str(row.id), root, folder=rel, index=opened.indexes.get(row.id))
         raise PathRefused(f"'{path}': {info.detail}. Name a file or folder that can be read.")
     raise PathRefused(
         f"'{path}' is outside the trusted folders. `arr status` lists them, `arr add FOLDER` trusts another."

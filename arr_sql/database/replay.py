@@ -361,6 +361,12 @@ def _policy_changed(record: Mapping[str, Any], again: Rerun) -> bool:
     return record["policy_hash"] != policy_of(record["policy_hash"]).hash or "not_registered" in codes
 
 
+def _told(trace: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What grep said of its files, without what the line index spared it (a replayed store has none)."""
+    spared = ("ruled_out", "changed", "damaged")
+    return trace["state"], trace["reason"], {k: v for k, v in trace["detail"].items() if k not in spared}
+
+
 def _files_changed(store: ReplayStore, record: Mapping[str, Any], again: Rerun, setting: Setting) -> bool:
     """Are the files that grep reads others than those of the revision that is shown?"""
     from arr_sql.core.rooted import FileRead, Root
@@ -369,9 +375,7 @@ def _files_changed(store: ReplayStore, record: Mapping[str, Any], again: Rerun, 
     old = [trace for trace in record["traces"] if trace["tool_name"] == "grep"]
     if again.loose_lines or any(item["chunk_id"].startswith("g") for item in record["evidence"]):
         return True  # lines of a file that is not, or not as it is, in the store
-    if [(t["state"], t["reason"], t["detail"]) for t in old] != [
-        (t["state"], t["reason"], t["detail"]) for t in again.grep_traces
-    ]:
+    if [_told(trace) for trace in old] != [_told(trace) for trace in again.grep_traces]:
         return True  # other files, or another branch
     roots = {root.id: root for root in setting.roots if store.has_root(root.id)}
     for root_id, files in store.shown_files().items():

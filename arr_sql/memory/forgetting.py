@@ -16,6 +16,7 @@ from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.row_hashes import source_version_hash
 from arr_sql.core.statements import load
+from arr_sql.index.line_rows import drop_line_index
 from arr_sql.index.text_index import IndexDrift, has_text_index, note_current, rebuild_text_index, remove_terms
 from arr_sql.memory.forget_plan import ForgetPlan, is_asked
 from arr_sql.memory.forget_receipts import Subject, add_receipt
@@ -41,6 +42,10 @@ def erase(connection: Connection, scope: ScopeKey, plan: ForgetPlan, *, actor: s
         subjects=list(_subjects(connection, plan, scope_row.id, [row for row, _ in rewritten])),
     )  # fmt: skip
     is_drifted = _remove_terms(connection, plan, scope_row.id)
+    if (
+        plan.sources or plan.left_out or plan.roots
+    ):  # it holds names, and bits made of the texts; the next sync makes it anew
+        drop_line_index(connection, scope_row.id, keep_wanted=not plan.request.whole_scope)
     for statement, rows in _removals(plan):
         if rows:
             connection.execute(statement, {"ids": json.dumps(rows)})

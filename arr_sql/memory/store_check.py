@@ -15,6 +15,7 @@ from arr_sql.core.migrations import ledger_problems, make_whole_schema, require_
 from arr_sql.core.statements import load
 from arr_sql.errors import StoreError, StoreReadOnly
 from arr_sql.index.index_check import index_problems
+from arr_sql.index.line_rows import damaged_rows
 from arr_sql.index.text_index import create_text_index, has_text_index, index_note_problems
 from arr_sql.memory.audit_verify import verify_audit
 
@@ -66,7 +67,7 @@ def check_store(path: Path) -> CheckReport:
                 _finding(name, check, connection)
                 for name, check in (
                     ("foreign keys", _foreign_keys), ("schema", _schema),
-                    ("index = content", _index_equals_content), ("audit chain", _audit),
+                    ("index = content", _index_equals_content), ("line index", damaged_rows), ("audit chain", _audit),
                 )
             ]  # fmt: skip
             connection.execute("ROLLBACK")

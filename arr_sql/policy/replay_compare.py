@@ -52,6 +52,9 @@ class Facts:
     """The files on disk are not those of that revision."""
 
 
+GREP_COUNTS = ("files", "lines", "withheld", "ruled_out", "changed", "damaged")
+
+
 def comparable(account: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of an account that are compared, as plain values."""
     return {
@@ -68,9 +71,7 @@ def _without_counts(degradation: Mapping[str, Any]) -> dict[str, Any]:
     """How many files grep had read when it stopped is about the disk and the machine."""
     if degradation["tool_name"] != GREP:
         return dict(degradation)
-    detail = {
-        name: value for name, value in degradation["detail"].items() if name not in ("files", "lines", "withheld")
-    }
+    detail = {name: value for name, value in degradation["detail"].items() if name not in GREP_COUNTS}
     return {**degradation, "detail": detail}
 
 

@@ -26,6 +26,7 @@ from arr_sql.core.router_models import ReasonCode
 from arr_sql.core.statements import load
 from arr_sql.errors import PathRefused
 from arr_sql.retrieval.catalog import ChannelAnswer, Hit
+from arr_sql.retrieval.line_index import read_line_index
 from arr_sql.retrieval.line_search import LineHit, search_lines
 from arr_sql.retrieval.needles import needles
 from arr_sql.retrieval.rows import chunk_hit, chunks_by_row
@@ -91,15 +92,23 @@ class GrepRetriever:
                     continue
             if not opened:
                 return ChannelAnswer("unavailable", code=ReasonCode.ROOT_MISSING)
+            indexes = {
+                str(key): index for key, (root, _) in opened.items()
+                if root.only_file is None and (index := read_line_index(self._reader, scope, key)) is not None
+            }  # fmt: skip
             found = search_lines(
                 [(str(key), root) for key, (_, root) in opened.items()], wanted, deadline=deadline, max_results=MAX_LINES,
-                only={str(root.id): root.only_file for root in here if root.only_file is not None},
+                only={str(root.id): root.only_file for root in here if root.only_file is not None}, indexes=indexes,
             )  # fmt: skip
             inner = {str(root.id): _inner(root, roots) for root in here}
             lines = [hit for hit in found.hits if not f"{hit.rel}/".startswith(inner[hit.root_name])]
             groups = self._groups(lines, opened, scope)
         hits = tuple(_rank(groups, {key: root for key, (root, _) in opened.items()}, scope, k))
         detail = {"files": found.scanned_files, "lines": len(lines), "withheld": found.withheld}
+        if found.indexed:
+            detail |= {"ruled_out": found.ruled_out, "changed": found.changed}
+            if found.damaged:
+                detail["damaged"] = found.damaged
         if found.cut is not None:
             return ChannelAnswer("cut", hits, len(groups), ReasonCode.CUT, {**detail, "limit": found.cut})
         if len(opened) < len(roots):

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from arr_sql.errors import InputError, PatternInvalid
+from arr_sql.retrieval.pattern_literals import required_literals
 
 MAX_PATTERN = 10_000  # characters
 MAX_PROGRAM = 20_000  # instructions; `[\w]{1000}` has some 4,000
@@ -46,6 +47,8 @@ class LinePattern:
         import re2
 
         self.pattern = pattern
+        self.literals = required_literals(pattern)
+        """What every line holds that matches, upper and lower case not counting."""
         options = re2.Options()
         options.log_errors = False
         options.never_nl = True

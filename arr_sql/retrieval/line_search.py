@@ -8,7 +8,9 @@ A needle matches by plain text after folding (width, ligatures, composition and 
 with ``exact=True``: that takes time in proportion to what is read, whoever wrote the needle. Patterns go through
 :mod:`arr_sql.retrieval.line_pattern` (:func:`search_pattern`), on an engine that cannot backtrack.
 
-Held by ``tests/retrieval/test_line_search*.py``.
+A :class:`~arr_sql.retrieval.line_index.LineIndex` changes what is read and not what is found.
+
+Held by ``tests/retrieval/test_line_search*.py`` and ``tests/retrieval/test_line_index.py``.
 """
 
 from __future__ import annotations
@@ -23,11 +25,14 @@ from types import MappingProxyType
 from typing import cast
 
 from arr_sql.core.decode import Undecodable, decode
+from arr_sql.core.line_fold import fold
+from arr_sql.core.line_sieve import needle_hashes
 from arr_sql.core.redaction import has_secret, private_key_lines
 from arr_sql.core.rooted import FileInfo, Refused, Root
 from arr_sql.core.walk import LEFT_OUT_REASONS, Found, LeftOut, LeftOutReason, walk
+from arr_sql.retrieval.line_index import LineIndex, LineIndexSearch, Wanted
 from arr_sql.retrieval.line_pattern import LinePattern
-from arr_sql.retrieval.line_text import clip, fold, original_index
+from arr_sql.retrieval.line_text import clip, original_index
 
 CLIP_WIDTH = 300
 MAX_FILES = 20_000
@@ -60,9 +65,14 @@ class LineHit:
 
 @dataclass(slots=True)
 class LineSearch:
-    """What was found and what was not looked at. ``cut`` is None, ``max_files``, ``max_bytes``, ``max_results``,
+    """What was found and what was not looked at.
+
+    ``scanned_files`` counts the files that are answered for: ``ruled_out`` of them were not opened, because the line
+    index knows them as they are, and ``changed`` were read because it does not. ``damaged`` rows of it were left aside.
+    ``scanned_bytes`` are bytes that were read. ``cut`` is None, ``max_files``, ``max_bytes``, ``max_results``,
     ``max_depth`` or ``deadline``. ``left_out`` names the first files of ``skipped`` as (root, path, reason), without
-    those that ignore rules and tool folders leave out."""
+    those that ignore rules and tool folders leave out.
+    """
 
     hits: list[LineHit] = field(default_factory=list)
     scanned_files: int = 0
@@ -71,6 +81,10 @@ class LineSearch:
     skipped: dict[str, int] = field(default_factory=dict)
     cut: str | None = None
     left_out: list[tuple[str, str, str]] = field(default_factory=list)
+    indexed: bool = False
+    ruled_out: int = 0
+    changed: int = 0
+    damaged: int = 0
 
 
 def search_lines(
@@ -86,10 +100,12 @@ def search_lines(
     ignore: bool = True,
     under: str = "",
     only: Mapping[str, str] = MappingProxyType({}),
+    indexes: Mapping[str, LineIndex] = MappingProxyType({}),
 ) -> LineSearch:
     """Search every file below ``roots`` (or below the folder ``under`` of each) for any of ``needles``.
 
-    Of a root that ``only`` names, that one file is searched and nothing beside it is looked at.
+    Of a root that ``only`` names, that one file is searched and nothing beside it is looked at. ``indexes`` are the line
+    indexes that there are, by the root's name.
 
     ``deadline`` is a ``time.monotonic()`` value, looked at before each file. Needles that are empty or hold a line
     break match nothing. Raises nothing for what it meets on disk.
@@ -100,7 +116,9 @@ def search_lines(
         if form and "\n" not in form:
             wanted.setdefault(form, needle)
     targets = [
-        Target(name, root, file=only[name]) if name in only else Target(name, root, folder=under)
+        Target(name, root, file=only[name])
+        if name in only
+        else Target(name, root, folder=under, index=indexes.get(name))
         for name, root in roots
     ]
     search = _Search(wanted, exact, max_results)
@@ -111,12 +129,13 @@ def search_lines(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is searched of one root: all of it, a ``folder`` in it, or one ``file``."""
+    """What is searched of one root: all of it, a ``folder`` in it, or one ``file``; with its line index, if it has one."""
 
     name: str
     root: Root
     folder: str = ""
     file: str | None = None
+    index: LineIndex | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +194,12 @@ class _Search:
         self._wanted, self._exact, self._max_results = wanted, exact, max_results
         self._first_only, self._pattern = first_only, pattern
         self._deadline = float("inf")
+        # One needle without a gram is enough: a file may hold that one.
+        self._grams: Wanted = [needle_hashes(form, exact=exact) for form in wanted]
+        if pattern is not None:
+            self._grams = [sorted({one for text in pattern.literals for one in needle_hashes(text, exact=True)})]
+        if not all(self._grams):
+            self._grams = ()
         self.result = LineSearch()
         self.skipped: Counter[str] = Counter()
 
@@ -182,11 +207,19 @@ class _Search:
         """Search the targets in turn until the end or a limit."""
         self._deadline = deadline
         for target in targets:
+            known = (
+                None if target.index is None or target.file is not None else LineIndexSearch(target.index, self._grams)
+            )
             rows = _one_file(target.root, target.file, limits.max_file_bytes) if target.file is not None else walk(
                 target.root, under=target.folder, ignore=ignore, max_files=limits.max_files - self.result.scanned_files,
-                max_file_bytes=limits.max_file_bytes, deadline=deadline,
+                max_file_bytes=limits.max_file_bytes, deadline=deadline, memory=known,
             )  # fmt: skip
-            self.root(target.name, target.root, rows, deadline, limits.max_bytes, limits.max_file_bytes)
+            self.root(target.name, target.root, rows, deadline, limits.max_bytes, limits.max_file_bytes, known)
+            if known is not None and target.index is not None:
+                self.result.indexed = True
+                self.result.damaged += target.index.damaged
+                self.result.scanned_files += known.passed
+                self.result.ruled_out += known.passed
             if self.result.cut not in (None, "max_depth"):
                 return
 
@@ -196,8 +229,9 @@ class _Search:
         return self.result
 
     def root(
-        self, name: str, root: Root, rows: Iterable[Found | LeftOut], deadline: float, max_bytes: int, file_limit: int
-    ) -> None:
+        self, name: str, root: Root, rows: Iterable[Found | LeftOut], deadline: float, max_bytes: int, file_limit: int,
+        index: LineIndexSearch | None = None,
+    ) -> None:  # fmt: skip
         """Search one root until it ends or a limit is met."""
         result = self.result
         for row in rows:
@@ -209,6 +243,16 @@ class _Search:
                     result.cut = "max_depth"
                 self._leave_out(name, row.rel, row.reason)
                 continue
+            if index is not None:
+                verdict = index.judge(row)
+                if verdict == "changed":
+                    result.changed += 1
+                elif verdict != "read":
+                    result.scanned_files += 1
+                    result.ruled_out += 1
+                    if verdict != "ruled_out":
+                        self._leave_out(name, row.rel, verdict)
+                    continue
             if result.scanned_bytes + row.size > max_bytes:
                 result.cut = "max_bytes"
                 return

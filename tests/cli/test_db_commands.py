@@ -1,4 +1,4 @@
-"""``arr db check | migrate | rebuild | schema``."""
+"""``arr db check | migrate | rebuild | line-index | schema``."""
 
 from __future__ import annotations
 
@@ -74,3 +74,34 @@ def test_a_stale_index_is_said_with_the_way_out(project: Path) -> None:
     assert ran.code == 0 and "stale_index" in ran.out
     assert arr("db", "rebuild", cwd=project).code == 0
     assert "bm25             ready" in arr("status", cwd=project).out
+
+
+def test_line_index_is_built_used_and_dropped(project: Path) -> None:
+    """Counts for people and for programs; grep says what the index spared it; dropped, it is not used any more."""
+    built = arr("db", "line-index", "--json", cwd=project).json
+    assert (built["files"], built["folders"] > 0, set(built) >= {"indexed", "kept", "read_each_time", "bytes"}) == (
+        4,
+        True,
+        True,
+    )
+    assert arr("db", "line-index", cwd=project).out.startswith("4 files in ")
+    assert set(arr("grep", "diverged", "--json", cwd=project).json["line_index"]) == {"ruled_out", "changed", "damaged"}
+    assert arr("grep", "diverged", cwd=project).out == "notes/warmup.md:3:The warmup run diverged at step 900.\n"
+    assert arr("db", "line-index", "--drop", cwd=project).out.startswith("Dropped: ")
+    assert arr("grep", "diverged", "--json", cwd=project).json["line_index"] is None
+    assert arr("db", "line-index", "--drop", "--json", cwd=project).json == {"folders_removed": 0}
+
+
+def test_a_damaged_line_index_is_named(project: Path) -> None:
+    """By the check and by grep, which finds the line all the same; built again it is whole."""
+    assert arr("db", "line-index", cwd=project).code == 0
+    connection = sqlite3.connect(project / ".arr/arr.db")
+    connection.execute("UPDATE line_index_folder SET check_sum = 1")
+    connection.commit()
+    connection.close()
+    ran = arr("grep", "diverged", cwd=project)
+    assert (ran.code, ran.out) == (0, "notes/warmup.md:3:The warmup run diverged at step 900.\n")
+    assert "rows of the line index are damaged and were not used. `arr db line-index` makes them anew." in ran.err
+    assert "run `arr db line-index`" in arr("db", "check", cwd=project).out
+    assert arr("db", "line-index", cwd=project).code == 0
+    assert arr("db", "check", cwd=project).code == 0

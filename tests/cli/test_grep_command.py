@@ -14,7 +14,7 @@ from tests.cli.support import Ran, arr
 
 KEYS = {
     "pattern", "mode", "hits", "files_searched", "bytes_searched", "lines_withheld", "skipped", "left_out", "cut", "complete",
-    "limits", "roots_missing", "roots_other_branch",
+    "limits", "roots_missing", "roots_other_branch", "line_index",
 }  # fmt: skip
 needs_regex = pytest.mark.skipif(not line_pattern.has_regex_engine(), reason="needs the extra `regex`")
 

@@ -7,6 +7,7 @@ import socket
 import stat
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 from arr_sql.core import folder_access
 from arr_sql.core.folder_access import HAS_DESCRIPTORS
-from arr_sql.core.rooted import Entry, FileInfo, FileRead, Refused, Root
+from arr_sql.core.rooted import Entry, FileInfo, FileRead, Listing, Refused, Root
 from arr_sql.errors import PathRefused, StateError
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX special files")
@@ -237,7 +238,8 @@ def test_a_folder_lists_names_in_order_with_kinds(kb: Root) -> None:
         ("ok.md", "file", 5),
         ("sub", "folder", 0),
     ]
-    assert entries[0] == Entry("Z.md", "file", 2, (kb.path / "Z.md").stat().st_mtime_ns)
+    said = (kb.path / "Z.md").stat()
+    assert entries[0] == Entry("Z.md", "file", 2, said.st_mtime_ns, said.st_ctime_ns, said.st_ino)
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_again(kb: Root, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,3 +360,24 @@ def test_the_descriptor_way_is_used_where_the_system_has_it(tmp_path: Path) -> N
         expected = folder_access.PathFolder if sys.platform == "win32" else folder_access.DescriptorFolder
         assert root._folder.__class__ is expected
     assert stat.S_ISDIR(tmp_path.stat().st_mode)
+
+
+def test_a_folder_is_looked_at_again_by_its_stamp(kb: Root, by_descriptor: bool) -> None:
+    """The files' numbers while the folder is as it was listed; None when a name came, is no file, or lies outside."""
+    listing = kb.list_folder()
+    assert isinstance(listing, Listing)
+    (entry,) = [entry for entry in listing.entries if entry.name == "ok.md"]
+    numbers = kb.look_again("", listing.stamp, ["ok.md"])
+    if not by_descriptor:
+        assert numbers is None  # the way of Windows: folders are listed each time
+        return
+    assert numbers == [entry[2:]]
+    assert kb.look_again("", listing.stamp, ["sub"]) is None and kb.look_again("", listing.stamp, ["gone"]) is None
+    inner = kb.list_folder("sub")
+    assert isinstance(inner, Listing) and kb.look_again("sub", inner.stamp, []) == []
+    assert kb.look_again("sub", listing.stamp, []) is None
+    for outside in ("..", "sub/..", "/", "sub/../../x"):
+        assert kb.look_again(outside, listing.stamp, []) is None
+    time.sleep(0.02)
+    (kb.path / "new.md").write_bytes(b"x")
+    assert kb.look_again("", listing.stamp, ["ok.md"]) is None

@@ -43,6 +43,8 @@ WHOLE_TABLE = {
     "read_hidden_memories": "a rebuild and db check read every text",
     "read_index_bytes": "an evaluation reports the size of the whole file's indexes",
     "read_index_rows": "db check reads two rows a scope",
+    "read_line_index_counts": "db check reads one row a scope",
+    "read_line_index_rows": "db check reads every row",
     "read_last_event": "LIMIT 1 from the end of the primary key",
     "read_ledger": "one row a migration",
     "read_live_chunks": "a rebuild and db check read every live text",
@@ -77,6 +79,7 @@ ONE_ROW = {
     "read_last_forget_seq": "one aggregate",
     "read_last_retrieval_seq": "one aggregate",
     "read_last_scope_seq": "one aggregate",
+    "read_line_index": "the five values are unique",
     "read_memory": "ids are unique among a scope's live memories",
     "read_memory_occurrences": "summed into a counter",
     "read_next_chunk_row": "one aggregate",
@@ -93,7 +96,7 @@ ONE_ROW = {
 }
 # The last column of an ordering: what is unique within what the statement selects.
 UNIQUE_ENDS = {
-    "chunk_id", "experiment_environment", "fingerprint", "id", "key", "memory_id", "name", "number", "path_in_root", "rank",
+    "chunk_id", "experiment_environment", "fingerprint", "id", "key", "memory_id", "name", "number", "path", "path_in_root", "rank",
     "scope_seq", "seq", "term", "value", "rowid", "word", "chunk",
 }  # fmt: skip
 KEYWORDS = {

@@ -14,7 +14,15 @@ from arr_sql.errors import NotAnArrDatabase, StoreMissing
 from arr_sql.memory.store_check import check_store
 from tests.conftest import SCOPE, FakeEmbedder, MakeDatabase, StepClock, other_scopes
 
-CHECKS = ["sqlite integrity", "foreign keys", "schema", "fts5 integrity", "index = content", "audit chain"]
+CHECKS = [
+    "sqlite integrity",
+    "foreign keys",
+    "schema",
+    "fts5 integrity",
+    "index = content",
+    "line index",
+    "audit chain",
+]
 BM25 = {"version": 1, "tool_rounds": [[{"tool": "bm25"}]], "reason": "test"}
 MEMORY = {"version": 1, "tool_rounds": [[{"tool": "research-memory"}]], "reason": "test"}
 

@@ -9,6 +9,7 @@ import json
 import os
 import random
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from arr_sql.core.connection import PAGE_SIZE, Connection, open_reader, sqlite3
 from arr_sql.core.research_models import SCOPE_COLUMNS, ScopeKey
 from arr_sql.database import ResearchDatabase
 from arr_sql.errors import ArrError
+from arr_sql.ingest.line_indexer import LineIndexer
 from arr_sql.memory.audit_anchor import anchor_damages, database_hash_at, read_anchors
 from arr_sql.memory.audit_log import event_hash
 from arr_sql.memory.store_check import check_store
@@ -76,6 +78,7 @@ def history(folder: Path) -> tuple[Path, Path]:
             database.search("to be forgotten")
             database.forget(memory_ids=["m2"], source_refs=["notes/5.md"], queries=["to be forgotten"])
             (notes / "5.md").unlink()
+            index_lines(database)
             database.anchor_audit(folder / "lab.anchor")
     branch = ScopeKey(**{**SCOPE.model_dump(), "branch": "try-lion"})
     with ResearchDatabase(path, branch, actor="tester", clock=StepClock(), embedder=FakeEmbedder) as database:
@@ -85,6 +88,15 @@ def history(folder: Path) -> tuple[Path, Path]:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
     return path, folder / "lab.anchor"
+
+
+def index_lines(database: ResearchDatabase) -> None:
+    """An index of lines as if all files had last changed a while ago, so that it holds sieves."""
+    database.build_line_index()
+    writer = database._write()
+    scope_id = writer.execute("SELECT max(scope_id) FROM line_index").fetchone()[0]
+    indexer = LineIndexer(writer, database.path, database.scope, scope_id, now_ns=lambda: time.time_ns() + 10**11)
+    indexer.refresh(database.roots())
 
 
 def approvals(database: ResearchDatabase) -> None:
