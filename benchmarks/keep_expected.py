@@ -2,7 +2,8 @@
 
     python -m benchmarks.keep_expected RUN.json benchmarks/expected/NAME.json --command "arr eval run ..."
 
-RUN is what ``arr eval run --save`` or ``benchmarks.retrieval_table --json`` wrote. docs/evaluation.md prints the kept figures.
+RUN is what ``arr eval run --save``, or ``--json`` of ``benchmarks.retrieval_table`` or ``benchmarks.answer_floor``, wrote.
+docs/evaluation.md prints the kept figures.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import argparse
 import json
 from pathlib import Path
 
-from arr_sql.evaluation.compare import measurements
+from arr_sql.evaluation.compare import FLOOR_ERRORS, measurements
 
-KEPT = ("recall_at_10", "mrr", "ndcg_at_10", "map", "scope_leak_count", "false_answer_rate")
+KEPT = ("recall_at_10", "mrr", "ndcg_at_10", "map", "scope_leak_count", "false_answer_rate", *FLOOR_ERRORS)
 
 
 def main() -> None:

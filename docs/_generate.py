@@ -485,7 +485,11 @@ def mcp_tools() -> str:
     return "\n".join(rows) + "\n"
 
 
-def expected_table(name: str, metric: str = "") -> str:
+def _figure(value: float | str) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def expected_table(name: str, metric: str = "", rows_are: str = "mode") -> str:
     """The figures of ``benchmarks/expected/NAME.json``: metrics of each mode of one set, or one metric of several sets."""
     value = json.loads((PACKAGE.parent / "benchmarks" / "expected" / f"{name}.json").read_text("utf-8"))
     sets: dict[str, dict[str, dict[str, float]]] = value["expected"]
@@ -497,7 +501,7 @@ def expected_table(name: str, metric: str = "") -> str:
         ]
     else:
         by = next(iter(sets.values()))
-        head = ["mode", *next(iter(by.values()))]
-        rows = [[mode, *(f"{v:.3f}" if isinstance(v, float) else str(v) for v in by[mode].values())] for mode in by]
+        head = [rows_are, *max(by.values(), key=len)]
+        rows = [[mode, *(_figure(by[mode].get(column, "")) for column in head[1:])] for mode in by]
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -93,7 +93,7 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
     """The answer for people: evidence, then what ran, then what was refused or weaker."""
     from rich.text import Text
 
-    from arr_sql.core.router_models import REASON_TEXT, ReasonCode
+    from arr_sql.core.router_models import REASON_TEXT
     from arr_sql.retrieval.snippet import best_lines
 
     out = console()
@@ -119,8 +119,9 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
             "nothing_found": "Nothing found.",
             "incomplete": "Nothing found, but not everything could be searched (below).",
         }
-        is_below = any(item.code == ReasonCode.BELOW_FLOOR for item in result.rejections)
-        weak = " What came nearest is too far from the question; `--no-floor` shows it." if is_below else ""
+        by = next((t.detail["below_floor_by"] for t in result.traces if "below_floor_by" in t.detail), None)
+        far = "" if by is None else f" What came nearest is too far from the question ({by:.3f} below the floor)"
+        weak = f"{far}; `--no-floor` shows it." if far else ""
         echo(sentences.get(result.state, result.state) + weak)
     if result.plan.reason.startswith("language model"):
         out.print(Text(f"Plan:     {result.plan.reason}, {_plan_words(result.plan)}", style="dim"))

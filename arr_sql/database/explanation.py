@@ -33,6 +33,8 @@ def _sentences(record: Mapping[str, Any]) -> Iterator[str]:
         ).rstrip(".") + "."
         if without := trace["detail"].get("memories_without_vector"):
             yield f"Published memories that had no vector, so that only their words could find them: {without}."
+    if by := next((t["detail"]["below_floor_by"] for t in record["traces"] if "below_floor_by" in t["detail"]), None):
+        yield f"What was found is {by:.3f} below the floor of an answer, so it was set aside."
     for item in record["evidence"]:
         found = ", ".join(f"{rank['channel']} at rank {rank['rank']}" for rank in item["channels"])
         parts = (

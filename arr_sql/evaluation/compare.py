@@ -18,7 +18,9 @@ from arr_sql.evaluation.modes import CHANNELS, FUSIONS, RERANKED, SEARCH
 STAGES = (*CHANNELS, *FUSIONS, RERANKED, SEARCH)
 EQUAL = 1e-9
 DEFAULT_TOLERANCE = 0.005
-LOWER_IS_BETTER = frozenset({"scope_leak_count", "false_answer_rate"})
+FLOOR_ERRORS = ("lost_recall", "off_topic", "nonsense", "on_subject", "near_miss")
+"""What ``python -m benchmarks.answer_floor`` measures: recall that the floor costs, and who gets an answer without one."""
+LOWER_IS_BETTER = frozenset({"scope_leak_count", "false_answer_rate", *FLOOR_ERRORS})
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from arr_sql.core.router_models import (
     ToolTrace,
 )
 from arr_sql.policy.admission import Policy, ToolFacts, Verdict, admit
-from arr_sql.retrieval.answer_floor import AnswerFloor, strength
+from arr_sql.retrieval.answer_floor import AnswerFloor, answer_evidence, strength
 from arr_sql.retrieval.catalog import Catalog, ChannelAnswer, FileRef, Hit, Registration
 from arr_sql.retrieval.hybrid_retriever import RankedList, fuse
 from arr_sql.retrieval.rule_reranker import Reranked, rerank
@@ -93,13 +93,12 @@ class _Account:
         """Note what became of one call."""
         self.by_call[(verdict.round_index, verdict.call_index)] = trace
 
-    def set_aside(self) -> None:
-        """All hits are below the floor: say so, channel by channel, with their number."""
+    def set_aside(self, by: float) -> None:
+        """All hits are below the floor: say so, channel by channel, with their number, and how far below they are."""
         for place, trace in self.by_call.items():
             if trace.eligible_count:
-                self.by_call[place] = trace.model_copy(
-                    update={"detail": {**trace.detail, "below_floor": trace.eligible_count}}
-                )
+                said = {"below_floor": trace.eligible_count, "below_floor_by": by}
+                self.by_call[place] = trace.model_copy(update={"detail": {**trace.detail, **said}})
         for name, count in Counter({t.tool_name: t.eligible_count for t in self.traces if t.eligible_count}).items():
             self.rejections.append(Rejection(code=ReasonCode.BELOW_FLOOR, tool_name=name, count=count))
 
@@ -362,12 +361,12 @@ def _outcome(
     query: str, account: _Account, limits: Limits, certify: Callable[[Hit], FreshnessCertificate], reorder: Reorder,
     floor: AnswerFloor | None,
 ) -> RunOutcome:  # fmt: skip
-    is_below = _is_below(query, account, floor)
-    ordered, conflicts = _ordered(query, account.lists, keep_order if is_below else reorder)
+    below = _below(query, account, floor)
+    ordered, conflicts = _ordered(query, account.lists, reorder if below is None else keep_order)
     for name, count in sorted(Counter(conflicts).items()):
         account.rejections.append(Rejection(code=ReasonCode.CONFLICTING_ITEM, tool_name=name, count=count))
-    if is_below:
-        account.set_aside()
+    if below is not None:
+        account.set_aside(below)
         ordered = []
     evidence = tuple(_evidence(item, certify) for item in ordered[: limits.k])
     complete = all(trace.state in ("ok", "empty") for trace in account.traces)
@@ -377,12 +376,16 @@ def _outcome(
     )
 
 
-def _is_below(query: str, account: _Account, floor: AnswerFloor | None) -> bool:
-    """Is what was found no answer? Never said of a run that is not complete: what is missing might be the answer."""
+def _below(query: str, account: _Account, floor: AnswerFloor | None) -> float | None:
+    """How far below the floor is what was found, None where it is an answer or where none can tell.
+
+    Never said of a run that is not complete: what is missing might be the answer.
+    """
     if floor is None or any(trace.state not in ("ok", "empty") for trace in account.traces):
-        return False
-    found = strength(query, account.lists, {t.tool_name: _chunks_compared(t) for t in account.traces}, floor)
-    return found is not None and found < 0
+        return None
+    evidence = answer_evidence(query, account.lists, {t.tool_name: _chunks_compared(t) for t in account.traces})
+    found = math.inf if evidence is None else strength(evidence, floor)
+    return -found if found < 0 else None
 
 
 def _chunks_compared(trace: ToolTrace) -> int:

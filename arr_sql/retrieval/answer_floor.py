@@ -1,9 +1,12 @@
 """Is there an answer at all? A floor under the best evidence, so that nonsense finds nothing instead of ten bad hits. Pure.
 
-The best of any ranking is some text. What tells a real answer from the best of nothing: how much of the question the best
-hits hold, how near the nearest vector is, and whether it stands out from the next five. All grow by chance with the number
-of chunks (the best of N random matches grows with log N), and a long question is held less completely than a short one. A
-weighted sum is compared with 0; docs/evaluation.md says how the weights were fitted and how often the floor errs.
+The best of any ranking is some text. What tells a real answer from the best of nothing: how near the nearest vector is
+beside the other near ones, whether words and vectors found the same, and how much of the question the first hits hold. All
+grow by chance with the number of chunks (the best of N random matches grows with log N), and questions in Chinese lie nearer
+to everything than questions in letters. A weighted sum of these is compared with 0. Whatever the words, a nearest vector
+that stands out far enough from the others is an answer; and a text in another script than the question can hold none of its
+words, so there this alone decides. ``python -m benchmarks.answer_floor`` fits the numbers and says how often the floor errs;
+docs/evaluation.md tells what came out.
 
 It says nothing where it can't judge: unless bm25 and vector both answered the user's own question, and where a first hit
 holds a quoted string or a name of the question to the letter.
@@ -12,23 +15,28 @@ holds a quoted string or a name of the question to the letter.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from arr_sql.core.analysis import identifiers, phrase_in, query_terms
-from arr_sql.core.canonical import significant
+from arr_sql.core.scripts import are_foreign, unspaced_share
 from arr_sql.retrieval.catalog import Hit, is_memory
 from arr_sql.retrieval.hybrid_retriever import RankedList
 from arr_sql.retrieval.needles import quoted
 from arr_sql.retrieval.rule_reranker import coverage
 
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-_WORD = re.compile("[A-Za-z\u00c0-\u024f]+")
 JUDGES = frozenset({"bm25", "vector"})
 """Channels that must have answered, if only with nothing."""
 LOOKED_AT = {"bm25": 5, "vector": 3, "research-memory": 3, "grep": 3}
-"""How many of a list's first hits are looked at."""
+"""How many of a list's first hits are read for the question's words."""
+AGREE_WITHIN = 10
+"""Words and vectors agree on a chunk that is among the first so many of both."""
+BACKGROUND_TO = 100
+"""The nearest vectors that make the background: as many as a channel is asked for, whatever k is."""
+STEEPNESS = 50.0
+"""A strength is in the units of the sum (log-odds); so much of it is a cosine of standing out. For show: signs decide."""
+FEWEST_OTHERS = 5
+"""With fewer other vectors than this there is no background to stand out from, so an answer in another script is let be."""
 
 
 @dataclass(frozen=True)
@@ -36,24 +44,59 @@ class AnswerFloor:
     """The weights, fitted for the cosines of one embedding model. All of them are in the policy's hash."""
 
     model_id: str = "multilingual-e5-small-q4"
-    coverage: float = 9.9
-    cosine: float = 36.3
-    stands_out: float = 30.0
-    log_chunks: float = -0.76
-    log_terms: float = -0.52
-    constant: float = -18.7
-    chance_gap: float = 0.04
-    """What nine of ten nearest vectors that answer nothing stand out from the next five."""
-    other_script: float = 0.17
-    """The coverage of a question in another script than the nearest text, which can hold no word of it."""
+    nearest: float = 34.87
+    background: float = 22.09
+    agreement: float = 4.26
+    nearest_covered: float = 4.36
+    best_covered: float = 3.44
+    unspaced: float = -4.31
+    log_chunks: float = -0.65
+    constant: float = -31.009
+    stands_out: float = 0.125
+    """How much nearer than the background the nearest vector is, in cosines, where the words need not be asked."""
+    foreign_stands_out: float = 0.085
+    """The same where they can't be."""
 
     def values(self) -> dict[str, float | str]:
         """Everything that decides a verdict."""
         return asdict(self)
 
 
-def strength(query: str, lists: Sequence[RankedList], compared: Mapping[str, int], floor: AnswerFloor) -> float | None:
-    """How far the evidence is above the floor (below it when negative); None where the floor can't judge.
+@dataclass(frozen=True)
+class AnswerEvidence:
+    """What is known of an answer before it is given. Shares are from 0 to 1."""
+
+    nearest: float
+    """Cosine of the nearest vector."""
+    background: float
+    """Mean cosine of the next chunks in the script of the nearest; its own where there are none. Texts in another script lie
+    farther off, so that beside them anything would stand out.
+    """
+    others: int
+    """How many those are."""
+    agreement: float
+    """How many of the first ten of bm25 are among the first ten of the vectors, as a share of ten."""
+    nearest_covered: float
+    """The share of the question, by weight, that the nearest text or the first memory holds."""
+    best_covered: float
+    """The largest share that any of the hits looked at holds."""
+    unspaced: float
+    """How much of the question is in a script without spaces (:func:`arr_sql.core.scripts.unspaced_share`)."""
+    chunks: int
+    """Chunks of the scope that have a vector."""
+    is_foreign: bool
+    """Is the nearest text in another script than the question?"""
+    is_exact: bool
+    """Does a hit looked at hold a quoted string or a name of the question?"""
+
+    @property
+    def gap(self) -> float:
+        """How much nearer the nearest vector is than the background."""
+        return self.nearest - self.background
+
+
+def answer_evidence(query: str, lists: Sequence[RankedList], compared: Mapping[str, int]) -> AnswerEvidence | None:
+    """What the channels' answers to ``query`` say; None where the floor can't judge.
 
     ``lists`` are the channels' hits, best first; ``compared`` says of each channel that answered how many candidates it
     had: for the vector channel the number of chunks' vectors in the scope.
@@ -61,36 +104,57 @@ def strength(query: str, lists: Sequence[RankedList], compared: Mapping[str, int
     found = {ranked.channel: ranked.hits for ranked in lists}
     if not compared.keys() >= JUDGES or not found.get("vector") or any(ranked.query_index for ranked in lists):
         return None
+    wanted, vectors = query_terms(query), found["vector"][:BACKGROUND_TO]
+    # Memories have vectors too, but no place in bm25, and one often says what a chunk says: only chunks are compared with.
+    near = [hit.chunk_id for hit in vectors if not is_memory(hit)][:AGREE_WITHIN]
+    by_words = [hit.chunk_id for hit in found.get("bm25", ())[:AGREE_WITHIN]]
+    script, nearest_script = unspaced_share(query), unspaced_share(vectors[0].content)
+    others = [
+        hit.score
+        for hit in vectors[1:]
+        if not is_memory(hit) and not are_foreign(nearest_script, unspaced_share(hit.content))
+    ]
     best = [hit for name, hits in found.items() for hit in hits[: LOOKED_AT.get(name, 0)]]
-    if _is_exact(query, best):
-        return math.inf
-    wanted, vectors = query_terms(query), found["vector"]
-    # A memory often says what a chunk says too: beside it the chunk would not stand out, so only chunks are compared with.
-    nearest, others = vectors[0].score, [hit.score for hit in vectors[1:] if not is_memory(hit)][:5]
-    gap = nearest - math.fsum(others) / len(others) if others else 0.0
-    share = max((coverage(hit, wanted) for hit in best), default=0.0)
-    if _is_han(query) is not _is_han(vectors[0].content):
-        share = max(share, floor.other_script)
-    return significant(
-        math.fsum(
-            (
-                floor.coverage * share,
-                floor.cosine * nearest,
-                floor.stands_out * max(0.0, gap - floor.chance_gap),
-                floor.log_chunks * math.log(max(1, compared["vector"])),
-                floor.log_terms * math.log1p(len(wanted)),
-                floor.constant,
-            )
-        )
+    covered = {hit.chunk_id: coverage(hit, wanted) for hit in best}
+    first = [vectors[0], *found.get("research-memory", ())[:1]]
+    return AnswerEvidence(
+        nearest=vectors[0].score,
+        background=math.fsum(others) / len(others) if others else vectors[0].score,
+        others=len(others),
+        agreement=len(set(near) & set(by_words)) / AGREE_WITHIN,
+        nearest_covered=max(covered[hit.chunk_id] for hit in first),
+        best_covered=max(covered.values()),
+        unspaced=script or 0.0,
+        chunks=compared["vector"],
+        is_foreign=are_foreign(script, nearest_script),
+        is_exact=_is_exact(query, best),
     )
 
 
+def strength(evidence: AnswerEvidence, floor: AnswerFloor) -> float:
+    """How far the evidence is above the floor (below it when negative), to three places: what is shown is what decides."""
+    if evidence.is_exact or (evidence.is_foreign and evidence.others < FEWEST_OTHERS):
+        return math.inf
+    if evidence.is_foreign:
+        return round(STEEPNESS * (evidence.gap - floor.foreign_stands_out), 3)
+    whole = math.fsum(parts(evidence, floor).values())
+    return round(max(whole, STEEPNESS * (evidence.gap - floor.stands_out)), 3)
+
+
+def parts(evidence: AnswerEvidence, floor: AnswerFloor) -> dict[str, float]:
+    """What each weight adds to the sum, by the weight's name."""
+    return {
+        "nearest": floor.nearest * evidence.nearest,
+        "background": floor.background * evidence.background,
+        "agreement": floor.agreement * evidence.agreement,
+        "nearest_covered": floor.nearest_covered * evidence.nearest_covered,
+        "best_covered": floor.best_covered * evidence.best_covered,
+        "unspaced": floor.unspaced * evidence.unspaced,
+        "log_chunks": floor.log_chunks * math.log(max(1, evidence.chunks)),
+        "constant": floor.constant,
+    }
+
+
 def _is_exact(query: str, hits: Sequence[Hit]) -> bool:
-    """Does a hit hold a quoted string or a name of the question?"""
     wanted = [*quoted(query), *identifiers(query)]
     return any(phrase_in(text, f"{hit.heading}\n{hit.content}") for hit in hits for text in wanted)
-
-
-def _is_han(text: str) -> bool:
-    """Is it more Chinese characters than words of letters?"""
-    return len(_HAN.findall(text)) > len(_WORD.findall(text))

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arr_sql.core.analysis import query_terms
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.router_models import ReasonCode, RouterResult
 from arr_sql.database import ResearchDatabase
 from arr_sql.policy.admission import Policy, policy_of
 from arr_sql.policy.retrieval_router import Limits, run
-from arr_sql.retrieval.answer_floor import AnswerFloor, strength
+from arr_sql.retrieval.answer_floor import AnswerFloor, answer_evidence, parts, strength
 from arr_sql.retrieval.catalog import Catalog, ChannelAnswer
 from arr_sql.retrieval.hybrid_retriever import RankedList
 from tests.conftest import SCOPE, FakeEmbedder, MakeDatabase, other_scopes
@@ -24,55 +23,92 @@ from tests.policy.test_retrieval_router import Channel, one_round
 from tests.retrieval.test_hybrid_retriever import make_hit
 
 FLOOR = AnswerFloor(
-    coverage=10.0, cosine=20.0, stands_out=30.0, log_chunks=-1.0, log_terms=-2.0, constant=-5.0, chance_gap=0.05,
-    other_script=0.25,
+    nearest=20.0, background=4.0, agreement=5.0, nearest_covered=6.0, best_covered=2.0, unspaced=-3.0, log_chunks=-1.0,
+    constant=-8.0, stands_out=0.3, foreign_stands_out=0.2,
 )  # fmt: skip
 BOTH = {"bm25": 3, "vector": 100}
 NONSENSE = "zorgle blimfrat quexopod"
+ALONE = 24 * 0.5 - math.log(100) - 8
+"""The strength of a single vector of cosine 0.5 among 100 that holds nothing of the question."""
 
 
 def lists(text: str = "the router has a budget", cosine: float = 0.5, query_index: int = 0) -> list[RankedList]:
-    """One hit of each judge."""
+    """One hit of each judge, of different chunks."""
     return [
         RankedList("bm25", query_index, (make_hit("a", content=text),)),
         RankedList("vector", query_index, (make_hit("b", score=cosine, content="something else"),)),
     ]
 
 
+def near(*cosines: float, content: str = "else") -> RankedList:
+    """A list of vectors."""
+    return RankedList("vector", 0, tuple(make_hit(f"v{n}", n + 1, c, content=content) for n, c in enumerate(cosines)))
+
+
+def found_strength(
+    query: str, found: list[RankedList], compared: dict[str, int] = BOTH, floor: AnswerFloor = FLOOR
+) -> float:  # fmt: skip
+    """The strength where the floor can judge."""
+    evidence = answer_evidence(query, found, compared)
+    assert evidence is not None
+    return strength(evidence, floor)
+
+
 def test_the_sum_worked_by_hand() -> None:
-    """Half of the question held, cosine 0.5, 100 vectors: two terms of equal weight."""
-    found = strength("router lagoon", lists(), BOTH, FLOOR)
-    assert found == pytest.approx(10 * 0.5 + 20 * 0.5 - math.log(100) - 2 * math.log(3) - 5)
-    nothing = strength("pelican lagoon", lists(), BOTH, FLOOR)
-    assert nothing == pytest.approx(10 - math.log(100) - 2 * math.log(3) - 5)
+    """Another hit than the nearest holds half of the question: two terms of equal weight."""
+    assert found_strength("pelican lagoon", lists()) == pytest.approx(ALONE, abs=0.0006)
+    assert found_strength("router lagoon", lists()) == pytest.approx(ALONE + 2 * 0.5, abs=0.0006)
+    holds = [lists()[0], RankedList("vector", 0, (make_hit("b", score=0.5, content="a router"),))]
+    assert found_strength("router lagoon", holds) == pytest.approx(ALONE + 6 * 0.5 + 2 * 0.5, abs=0.0006)
 
 
-def test_a_nearest_vector_that_stands_out_is_stronger() -> None:
-    """By how much it is nearer than the mean of the next five, beyond what chance gives."""
-
-    def value(*cosines: float) -> float:
-        hits = tuple(make_hit(f"v{n}", n + 1, cosine, content="else") for n, cosine in enumerate(cosines))
-        found = strength("pelican", [RankedList("vector", 0, hits)], BOTH, FLOOR)
-        assert found is not None
-        return found
-
-    alone = value(0.5)
-    assert value(0.5, 0.45) == alone  # chance
-    assert value(0.5, 0.3, 0.3, 0.3, 0.3, 0.3, 0.0) == pytest.approx(alone + 30 * (0.2 - 0.05))
+def test_a_strength_is_the_sum_of_its_named_parts() -> None:
+    """To three places, as it is shown. Two fields are no parts of it: how far a vector stands out by itself."""
+    evidence = answer_evidence("router lagoon", lists(), BOTH)
+    assert evidence is not None
+    assert strength(evidence, FLOOR) == round(sum(parts(evidence, FLOOR).values()), 3)
+    others = {"model_id", "stands_out", "foreign_stands_out"}
+    assert parts(evidence, FLOOR).keys() | others == FLOOR.values().keys()
 
 
-def test_a_question_in_another_script_need_not_be_held() -> None:
-    """Chinese about an English text and the reverse; what it holds all the same counts."""
-    plain = 10 - math.log(100) - 5
-    chinese = strength("预算", lists("a budget"), BOTH, FLOOR)
-    english = strength(
-        "budget", [RankedList("vector", 0, (make_hit("b", score=0.5, content="路由器有预算"),))], BOTH, FLOOR
-    )
-    same = strength("预算", [RankedList("vector", 0, (make_hit("b", score=0.5, content="路由器"),))], BOTH, FLOOR)
-    terms = math.log1p(len(query_terms("预算")))
-    assert chinese == pytest.approx(plain + 2.5 - 2 * terms)
-    assert english == pytest.approx(plain + 2.5 - 2 * math.log(2))
-    assert same == pytest.approx(plain - 2 * terms)
+def test_the_background_is_the_mean_of_the_other_near_vectors() -> None:
+    """Of the first hundred, so that a longer list for a larger k says the same."""
+    assert found_strength("pelican", [near(0.5, 0.25)]) == pytest.approx(ALONE - 4 * 0.25, abs=0.0006)
+    hundred = [0.5 - n / 1000 for n in range(100)]
+    assert found_strength("pelican", [near(*hundred)]) == found_strength("pelican", [near(*hundred, *[0.0] * 900)])
+
+
+def test_words_and_vectors_that_find_the_same_are_stronger() -> None:
+    """Each of the first ten that both found adds a tenth of the weight; those after the tenth don't count."""
+    vectors = near(*[0.5] * 12)
+    apart = RankedList("bm25", 0, tuple(make_hit(f"b{n}", n + 1, content="else") for n in range(10)))
+    both = RankedList("bm25", 0, (make_hit("v0", 1, content="else"), make_hit("v9", 2, content="else")))
+    late = RankedList("bm25", 0, (make_hit("v11", 1, content="else"),))
+    weaker, stronger = found_strength("pelican", [apart, vectors]), found_strength("pelican", [both, vectors])
+    assert stronger == pytest.approx(weaker + 5 * 0.2, abs=0.0011)
+    assert found_strength("pelican", [late, vectors]) == weaker
+
+
+def test_a_memory_that_holds_the_question_counts_as_the_nearest_text_does() -> None:
+    """People wrote it down to be found; it may have no vector."""
+    memory = RankedList("research-memory", 0, (make_hit("memory:m", content="a pelican"),))
+    assert found_strength("pelican", [*lists(), memory]) == pytest.approx(ALONE + 6 + 2, abs=0.0006)
+
+
+def test_a_nearest_vector_that_stands_out_is_an_answer_whatever_the_words() -> None:
+    """A paraphrase may share no word with its answer."""
+    assert found_strength("pelican", [near(0.0, -0.29)]) < 0 <= found_strength("pelican", [near(0.0, -0.31)])
+
+
+def test_a_text_in_another_script_is_judged_by_standing_out_alone() -> None:
+    """Chinese about an English text and the reverse; a few vectors tell nothing. In one script the words count too."""
+    expected = pytest.approx(50 * (0.25 - 0.2), abs=0.0006)
+    cosines = [0.5] + [0.25] * 10
+    assert found_strength("预算", [near(*cosines, content="a budget")]) == expected
+    assert found_strength("budget", [near(*cosines, content="路由器有预算")]) == expected
+    assert found_strength("预算", [near(0.9, *[0.71] * 10, content="a budget")]) < 0
+    assert found_strength("预算", [near(*cosines[:5], content="a budget")]) == math.inf
+    assert found_strength("预算", [near(0.5, content="路由器")]) == pytest.approx(ALONE - 3, abs=0.0006)
 
 
 @pytest.mark.parametrize(
@@ -84,12 +120,12 @@ def test_a_question_in_another_script_need_not_be_held() -> None:
 )  # fmt: skip
 def test_it_says_nothing_where_it_cannot_judge(found: list[RankedList], compared: dict[str, int]) -> None:
     """A judge that did not answer, or with nothing to compare; a query that is not the user's."""
-    assert strength("router", found, compared, FLOOR) is None
+    assert answer_evidence("router", found, compared) is None
 
 
 def test_bm25_may_have_found_nothing() -> None:
-    """Then the cosine alone decides: a question in another language shares no word with its answer."""
-    assert strength("router", lists()[1:], BOTH, FLOOR) == pytest.approx(10 - math.log(100) - 2 * math.log(2) - 5)
+    """Then the cosines decide."""
+    assert found_strength("router", lists()[1:]) == pytest.approx(ALONE, abs=0.0006)
 
 
 @pytest.mark.parametrize(
@@ -97,23 +133,22 @@ def test_bm25_may_have_found_nothing() -> None:
 )
 def test_what_is_held_to_the_letter_is_an_answer(query: str) -> None:
     """A quoted string, a name, an error code."""
-    assert strength(query, lists("a budget, read_rows and NCCL_TIMEOUT", cosine=-1.0), BOTH, FLOOR) == math.inf
-    assert strength(query, lists("nothing of it", cosine=-1.0), BOTH, FLOOR) != math.inf
+    assert found_strength(query, lists("a budget, read_rows and NCCL_TIMEOUT", cosine=-1.0)) == math.inf
+    assert found_strength(query, lists("nothing of it", cosine=-1.0)) != math.inf
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1), st.integers(1, 10**6), st.integers(1, 10**6))
-def test_nearer_is_stronger_and_more_chunks_are_weaker(near: float, far: float, few: int, many: int) -> None:
+def test_nearer_is_stronger_and_more_chunks_are_weaker(one: float, other: float, few: int, many: int) -> None:
     """In each of the fitted weights."""
     fitted = AnswerFloor()
-    near, far, few, many = max(near, far), min(near, far), min(few, many), max(few, many)
+    close, far, few, many = max(one, other), min(one, other), min(few, many), max(few, many)
 
     def value(cosine: float, chunks: int, text: str = "else") -> float:
-        found = strength("router lagoon", lists(text, cosine), {"bm25": 1, "vector": chunks}, fitted)
-        assert found is not None
-        return found
+        return found_strength("router lagoon", lists(text, cosine), {"bm25": 1, "vector": chunks}, fitted)
 
-    assert value(near, few) >= value(far, few) and value(near, few) >= value(near, many)
-    assert value(near, few, "a router") > value(near, few)
+    assert value(close, few) >= value(far, few) and value(close, few) >= value(close, many)
+    assert value(close, few, "a router") >= value(close, few)
+    assert min(fitted.agreement, fitted.nearest_covered, fitted.best_covered, fitted.stands_out) > 0 > fitted.unspaced
 
 
 # --- In the router --------------------------------------------------------------------------------------------------------
@@ -147,7 +182,9 @@ def test_an_answer_below_the_floor_is_set_aside_with_its_number() -> None:
         [],
     )
     assert [(r.code, r.tool_name, r.count) for r in below.rejections] == [(ReasonCode.BELOW_FLOOR, "vector", 7)]
-    assert [trace.detail for trace in below.traces] == [{}, {"below_floor": 7}]
+    assert below.traces[0].detail == {}
+    assert below.traces[1].detail == {"below_floor": 7, "below_floor_by": below.traces[1].detail["below_floor_by"]}
+    assert below.traces[1].detail["below_floor_by"] > 0
     free = outcome(Policy(), FAR, reorder=reorder)
     assert (len(free.evidence), free.state, asked) == (7, "found", ["pelican"])
 
@@ -163,7 +200,7 @@ def test_an_incomplete_answer_has_no_floor(state: Any) -> None:
 def test_the_floor_is_in_the_policys_hash() -> None:
     """Each of its weights; a record's hash gives its policy back."""
     policies = [
-        Policy(), Policy(floor=AnswerFloor()), Policy(floor=AnswerFloor(cosine=1.0)), Policy(floor=AnswerFloor(model_id="x"))
+        Policy(), Policy(floor=AnswerFloor()), Policy(floor=AnswerFloor(nearest=1.0)), Policy(floor=AnswerFloor(model_id="x"))
     ]  # fmt: skip
     assert len({policy.hash for policy in policies}) == 4
     assert [policy_of(policy.hash) for policy in policies] == [*policies[:2], Policy(), Policy()]
@@ -173,10 +210,10 @@ def test_the_floor_is_in_the_policys_hash() -> None:
 
 
 class Fitted(FakeEmbedder):
-    """Hashed terms under the name of the model that the floor was fitted for."""
+    """Hashed terms under the name of the model that the floor was fitted for; with few dimensions chance would stand out."""
 
     def __init__(self) -> None:
-        super().__init__(AnswerFloor().model_id, 64)
+        super().__init__(AnswerFloor().model_id, 1024)
 
 
 @pytest.fixture
