@@ -33,10 +33,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from arr_sql.core.clock import from_text
 from arr_sql.core.connection import open_reader
 from arr_sql.database import connect
 from arr_sql.memory.audit_log import last_event
 from arr_sql.replica.copying import engine_process
+from arr_sql.replica.status import replica_status
+from arr_sql.replica.target import parse_target
 
 ARR = (sys.executable, "-m", "arr_sql")
 KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
@@ -113,15 +116,23 @@ def one_round(number: int, folder: Path, target: list[str], env: dict[str, str],
     arr(a, "add", "notes", *(["--no-embed"] if options.no_embed else []), env=env)
     path, ledger = a / ".arr" / "arr.db", folder / f"ledger{number}"
     print(f"$ arr replica start {' '.join(target)} &")
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env}
+    command = [sys.executable, "-m", "benchmarks.replica_kill", "--write", str(a), str(ledger), str(options.records)]
     with (
-        subprocess.Popen([*ARR, "replica", "start", *target], cwd=a, **quiet) as copying,  # type: ignore[call-overload]
         subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.replica_kill", "--write", str(a), str(ledger), str(options.records)],
-            **quiet,
-        ) as writer,  # type: ignore[call-overload]
+            [*ARR, "replica", "start", *target],
+            cwd=a,
+            env=env,
+            text=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        ) as copying,
+        begun_copy(copying),
+        subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as writer,
     ):
         wait_for(lambda: ledger.exists() and ledger.read_text("utf-8").count("\n") > options.records, writer)
+        # The retrievals that are to be compared must be in the store: what is killed is the load after them.
+        asked = json.loads(ledger.read_text("utf-8").splitlines()[options.records])["at"]
+        wait_for(lambda: copied_until(path, target, folder) >= asked, writer)
         time.sleep(options.seconds + chance.random())
         engine = engine_process(path)
         assert engine is not None and copying.poll() is None and writer.poll() is None, "they must run until the kill"
@@ -151,6 +162,25 @@ def judged(ledger: Path, source: Path, copy: Path, found: dict[str, Any], killed
         len(lines), len(lost), killed - lost[0]["at"] if lost else 0.0, restored_in, not found["failed_checks"],
         found["is_history_shared"], all_there, found["replayed"], found["identical"],
     )  # fmt: skip
+
+
+@contextlib.contextmanager
+def begun_copy(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Wait until something is in the store."""
+    assert process.stderr is not None
+    said = ""
+    while "is in the store" not in said:
+        line = process.stderr.readline()
+        assert line, f"the copy did not begin: {said}"
+        said += line
+    yield
+
+
+def copied_until(path: Path, target: list[str], folder: Path) -> float:
+    """When the newest state in the store was taken, in seconds since 1970."""
+    place = target[0] if target[0].startswith("s3:") else str(folder / Path(target[0]).name)
+    found = replica_status(path, parse_target(place, *target[2:])).copied_at
+    return from_text(found).timestamp() if found is not None else 0.0
 
 
 def wait_for(is_true: Any, process: subprocess.Popen[Any], limit: float = 300) -> None:
@@ -203,6 +233,7 @@ def main() -> int:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="arr-kill-", ignore_cleanup_errors=True)))
         env = {**os.environ, "ARR_ACTOR": "load", "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
         address = held.enter_context(store_process()) if options.s3 else ""
+        os.environ.update(KEYS if address else {})
         rounds = []
         for number in range(options.rounds):
             target = ["s3://lab/load" + str(number), "--endpoint", address] if address else [f"../store{number}"]
