@@ -75,7 +75,7 @@ class ForgettingMethods(SourceMethods):
 
     def _forget(self, request: ForgetRequest, backups: Sequence[Path], progress: Progress) -> ForgetReport:
         from arr_sql.memory.store_copy import make_single_file
-        from arr_sql.replica.copying import forget_taken
+        from arr_sql.replica.taken import forget_taken
 
         writer = self._ready_writer()
         interrupted = self._unproven(writer)

@@ -23,9 +23,10 @@ from typing import Any
 from arr_sql.core.clock import utc_now
 from arr_sql.core.connection import SQLITE_VERSION, WAL_RESET_FIXED, open_reader, open_writer, store_errors
 from arr_sql.core.process_lock import process_lock
-from arr_sql.errors import InputError, ReplicaError, StateError, StoreBusy
+from arr_sql.errors import InputError, ReplicaError, StateError, StoreBusy, StoreError
 from arr_sql.replica.engine import complaint, find_engine, list_store, read_line
 from arr_sql.replica.register import known_targets, note_event
+from arr_sql.replica.taken import forget_taken, is_newest_of
 from arr_sql.replica.target import Target, engine_config, engine_environment
 
 END_SECONDS = 60.0
@@ -72,8 +73,10 @@ def copy_continuously(
             raise InputError(
                 f"{target.text} holds the copy of another file, which this one would spoil. Name a new or empty place."
             )
-        if not stored or known[0] != target:
-            forget_taken(path)  # what the engine keeps belongs to another store, or to one that was emptied
+        if not is_newest_of(path, stored):
+            # What the engine keeps belongs to another store, or another machine has written to this one since: pages of two
+            # histories must not be mixed. Without it the engine begins with a whole snapshot.
+            forget_taken(path)
         tell(Copied())
         note_event(path, target, "replica_started", actor=actor, now=clock(), keep_days=keep_days, once=is_once)
         if is_once:
@@ -83,9 +86,11 @@ def copy_continuously(
             try:
                 _listen(process, said, tell)
             except BaseException:
-                with contextlib.suppress(StoreBusy):  # the copy ends all the same
-                    note_event(path, target, "replica_stopped", actor=actor, now=clock())
-                _end(process, said, tell)
+                try:
+                    with contextlib.suppress(StoreError):  # the copy ends all the same
+                        note_event(path, target, "replica_stopped", actor=actor, now=clock())
+                finally:
+                    _end(process, said, tell)
                 raise
         raise ReplicaError(f"Litestream ended by itself: {complaint(''.join(said))}")
 
@@ -112,17 +117,6 @@ def lock_path(path: Path) -> Path:
     return path.with_name(path.name + "-replica-lock")
 
 
-def taken_folder(path: Path) -> Path:
-    """Where the engine keeps the transactions that it has taken, beside the file."""
-    return path.with_name(f".{path.name}-litestream") / "ltx"
-
-
-def forget_taken(path: Path) -> None:
-    """Remove those transactions. The engine makes a new snapshot when it runs again. Not while it runs."""
-    if taken_folder(path).is_dir():
-        shutil.rmtree(taken_folder(path))
-
-
 def engine_process(path: Path) -> int | None:
     """The number of the process that copies this file, or copied it last; None where it isn't known (Windows)."""
     try:
@@ -143,6 +137,8 @@ def only_process(path: Path) -> Iterator[int]:
             raise StateError(
                 f"A copy of '{path}' is running{who}. End it first (Ctrl-C in its window, or stop its service)."
             ) from None
+        if sys.platform != "win32":
+            os.ftruncate(lock, 0)  # the number of a process that has ended
         yield lock
 
 

@@ -19,13 +19,13 @@ from arr_sql.replica.copying import (
     FILES,
     OLD_FILES,
     copy_once,
-    forget_taken,
     only_process,
     require_fit,
     tidy_folder,
 )
 from arr_sql.replica.engine import find_engine, list_store
 from arr_sql.replica.register import note_event
+from arr_sql.replica.taken import forget_taken
 from arr_sql.replica.target import Target
 
 

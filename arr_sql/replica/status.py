@@ -1,30 +1,26 @@
 """How far behind is the copy? The store's list of files is compared with the file and its WAL, which are only read.
 
-The engine keeps each transaction it takes as a file beside the database, whose header says up to which byte of which WAL it
-goes (the LTX format, 100 bytes). Frames behind that byte are not copied yet. Where the WAL has been begun anew, or is
-gone because nobody has the file open, the time of the last event of the audit log decides: every write has one.
+What the engine took last says up to which byte of which WAL it goes (:mod:`arr_sql.replica.taken`). Frames behind that byte
+are not copied yet. Where the WAL has been begun anew, or is gone because nobody has the file open, the time of the last event
+of the audit log decides: every write has one.
 """
 
 from __future__ import annotations
 
-import re
 import struct
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from pathlib import Path
 
 from arr_sql.core.clock import from_text, to_text, utc_now
 from arr_sql.core.connection import open_reader, store_errors
 from arr_sql.memory.audit_log import last_event
-from arr_sql.replica.copying import is_copying, taken_folder
+from arr_sql.replica.copying import is_copying
 from arr_sql.replica.engine import StoredFile, list_store
+from arr_sql.replica.taken import Taken, newest_taken
 from arr_sql.replica.target import Target
 
-_NAME = re.compile(r"([0-9a-f]{16})-([0-9a-f]{16})\.ltx")
-_LTX = struct.Struct(">4s4xIIQQQ8xqqII")
-"""Magic, page size, pages, first and last transaction, time in ms, WAL offset and size, and the WAL's two salts."""
 _WAL_HEADER, _FRAME_HEADER = 32, 24
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,7 @@ def replica_status(path: Path, target: Target, now: datetime | None = None) -> R
     if not files:
         return ReplicaStatus(target.text, target.endpoint, running, None, None, None, 0, False, None)
     newest = files[-1]
-    local = _newest_taken(path)
+    local = newest_taken(path)
     moment = local.at if local is not None and local.last == newest.last else newest.at
     is_complete = (local is None or local.last <= newest.last) and _is_all_taken(path, local, moment)
     return ReplicaStatus(
@@ -69,34 +65,7 @@ def oldest_state(files: list[StoredFile]) -> datetime:
     return min(file.at for file in files if file.first == min(file.first for file in files))
 
 
-@dataclass(frozen=True)
-class _Taken:
-    """What a header says: the last transaction, when it was taken, and where in which WAL it ended."""
-
-    last: int
-    at: datetime
-    wal_end: int
-    salts: tuple[int, int]
-
-
-def _newest_taken(path: Path) -> _Taken | None:
-    """The header of the newest file that the engine keeps beside the database; None when it keeps none."""
-    folder = taken_folder(path) / "0"
-    names = sorted(name.name for name in folder.glob("*.ltx") if _NAME.fullmatch(name.name)) if folder.is_dir() else []
-    for name in reversed(names):
-        try:
-            with (folder / name).open("rb") as handle:
-                header = handle.read(_LTX.size)
-        except OSError:  # the engine has just removed it
-            continue
-        if len(header) == _LTX.size and header[:4] == b"LTX1":
-            _, _, _, _, last, milliseconds, offset, size, salt1, salt2 = _LTX.unpack(header)
-            at = _EPOCH + timedelta(milliseconds=milliseconds)
-            return _Taken(last, at, offset + size, (salt1, salt2))
-    return None
-
-
-def _is_all_taken(path: Path, local: _Taken | None, moment: datetime) -> bool:
+def _is_all_taken(path: Path, local: Taken | None, moment: datetime) -> bool:
     """Is nothing in the file that the engine has not taken?"""
     if local is not None:
         try:

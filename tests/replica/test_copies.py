@@ -20,12 +20,13 @@ from arr_sql.core.table_rows import table_names, table_rows
 from arr_sql.database import ResearchDatabase
 from arr_sql.errors import InputError, ReplicaError, StateError, StoreDamaged, StoreReadOnly
 from arr_sql.memory.store_check import check_store
-from arr_sql.replica.copying import copy_continuously, require_fit, taken_folder
+from arr_sql.replica.copying import copy_continuously, require_fit
 from arr_sql.replica.engine import find_engine, list_store
 from arr_sql.replica.purge import purge_store
 from arr_sql.replica.register import copies_elsewhere, latest_target
 from arr_sql.replica.restore import Restored, follow_store, restore_store
 from arr_sql.replica.status import replica_status
+from arr_sql.replica.taken import taken_folder
 from arr_sql.replica.target import Target, parse_target
 from tests.conftest import SCOPE, FakeEmbedder, MakeDatabase, other_scopes
 from tests.replica.support import needs_engine
@@ -202,6 +203,42 @@ def test_a_store_belongs_to_one_file(database: ResearchDatabase, make_database: 
     once(restored, second)  # the machine was replaced: the restored file goes on where its copy ended
     restored.close()
     assert check_store(Path(restore_store(second, tmp_path / "again.db").file)).passed
+
+
+@needs_engine
+def test_two_machines_one_after_the_other(database: ResearchDatabase, tmp_path: Path) -> None:
+    """B goes on where A's copy ended, then A comes back with writes of its own: the store holds whole states, never a mixture."""
+    target = parse_target(str(tmp_path / "copy"))
+    once(database, target)
+    b = Path(restore_store(target, tmp_path / "b.db").file)
+    database.add_memory(title="Lost", content="Only A knows. " * 500)
+    once(database, target)
+    (lost,) = (Path(target.text) / "ltx").rglob("*2.ltx")
+    lost.unlink()  # taken beside the file, but its copy never arrived
+    with ResearchDatabase(b, SCOPE, project_folder=tmp_path, embedder=FakeEmbedder) as other:
+        other.add_memory(title="From B", content="Written after the restore.")
+        once(other, target)
+        assert contents(Path(restore_store(target, tmp_path / "1.db").file)) == contents(b)
+        once(database, target)
+        assert contents(Path(restore_store(target, tmp_path / "2.db").file)) == contents(database.path)
+        other.add_memory(title="From B again", content="As long as the two take turns.")
+        once(other, target)
+        assert contents(Path(restore_store(target, tmp_path / "3.db").file)) == contents(b)
+        database.add_memory(title="From A", content="At last.")
+        once(database, target)
+    assert contents(Path(restore_store(target, tmp_path / "4.db").file)) == contents(database.path)
+
+
+@needs_engine
+def test_what_was_taken_is_kept_when_it_is_the_stores_own(database: ResearchDatabase, tmp_path: Path) -> None:
+    """A second start goes on with what is new: no second snapshot of everything."""
+    target = parse_target(str(tmp_path / "copy"))
+    database.add_memory(title="Long", content="".join(f"{n:x} " for n in range(20_000)))
+    once(database, target)
+    database.add_memory(title="Short", content="x")
+    once(database, target)
+    first, second = (file for file in list_store(database.path, target) if file.level == 0)
+    assert second.size < first.size / 2
 
 
 @needs_engine
