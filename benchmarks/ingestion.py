@@ -34,6 +34,7 @@ from typing import Any
 
 from benchmarks.corpus import Corpus, write_markdown
 from benchmarks.ingestion_parts import (
+    after_vacuum,
     bytes_with_vectors,
     embedding,
     embedding_text,
@@ -114,6 +115,7 @@ def compare(folder: Path, sources: Path, rounds: int) -> dict[str, Any]:
     result["cpu_ratio"] = result["fts5_cpu"] / result["arr_cpu"]
     result["size_ratio"] = result["file_bytes"] / text
     result["bytes_per_chunk"] = result["file_bytes"] / chunks
+    result["free_bytes"], result["vacuumed_bytes"] = after_vacuum(store)
     result["bytes_per_chunk_with_vectors"] = bytes_with_vectors(store) / chunks
     return result
 
@@ -144,6 +146,11 @@ def text_of(result: dict[str, Any]) -> str:
     said += ["", *(f"{what} (aim: {aim}): {'met' if met else 'MISSED'}" for what, aim, met in aims)]
     said.append(
         f"{r['bytes_per_chunk']:,.0f} bytes of the file for each chunk, {r['bytes_per_chunk_with_vectors']:,.0f} with vectors"
+    )
+    said.append(
+        f"{r['free_bytes'] / 1e6:.1f} MB of the file are pages that merges of the index left empty, and later writes fill: without "
+        f"them {(r['file_bytes'] - r['free_bytes']) / r['text_bytes']:.2f} times the text; after `arr db vacuum` "
+        f"{r['vacuumed_bytes'] / 1e6:.1f} MB, {r['vacuumed_bytes'] / r['text_bytes']:.2f} times"
     )
     said.append(f"by processor time the rate is {r['cpu_ratio']:.2f} times FTS5's on one core")
     return "\n".join(said)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
-import random
 import statistics
 import struct
 import subprocess
@@ -118,10 +118,16 @@ class StandIn:
     embed_passages = embed_queries
 
     def _vector(self, text: str) -> bytes:
-        rng = random.Random(text)
-        values = [rng.random() - 0.5 for _ in range(self.spec.dimension)]
+        values = [byte - 127.5 for byte in hashlib.shake_128(text.encode()).digest(self.spec.dimension)]
         length = math.sqrt(math.fsum(value * value for value in values))
         return struct.pack(f"<{self.spec.dimension}f", *(value / length for value in values))
+
+
+def after_vacuum(store: Path) -> tuple[int, int]:
+    """Bytes of a store in pages that hold nothing, and of all of it once `arr db vacuum` has run. Changes the store."""
+    with ResearchDatabase(store, SCOPE, project_folder=store.parent, embedder=lambda: None) as database:
+        before, after = database.vacuum()
+    return before.free, after.file
 
 
 def bytes_with_vectors(store: Path) -> int:
