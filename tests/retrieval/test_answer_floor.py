@@ -111,6 +111,18 @@ def test_a_text_in_another_script_is_judged_by_standing_out_alone() -> None:
     assert found_strength("预算", [near(0.5, content="路由器")]) == pytest.approx(ALONE - 3, abs=0.0006)
 
 
+def test_where_texts_stand_in_both_scripts_either_may_answer() -> None:
+    """The words count for those in the question's script, also when the nearest of all is in another."""
+
+    def mixed(foreign: float, own: str = "else") -> list[RankedList]:
+        hits = [make_hit("zh", 1, foreign, content="路由器有预算"), make_hit("en", 2, 0.5, content=own)]
+        hits += [make_hit(f"zh{n}", n + 3, 0.4, content="别的") for n in range(6)]
+        return [RankedList("vector", 0, tuple(hits))]
+
+    assert found_strength("pelican", mixed(0.55)) < 0 <= found_strength("pelican", mixed(0.61))
+    assert found_strength("pelican", mixed(0.55, "a pelican")) == pytest.approx(ALONE + 6 + 2, abs=0.0006)
+
+
 @pytest.mark.parametrize(
     ("found", "compared"),
     [
