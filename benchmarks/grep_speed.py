@@ -211,7 +211,7 @@ def main() -> int:
                 })  # fmt: skip
     print(f"{version}; {built.files} files, {size / 1e6:.0f} MB; index {(state or (0, 0))[1] / 1e6:.1f} MB of sieves, made in "
           f"{build['wall_s']:.0f} s (processor {build['processor_s']:.0f} s)")  # fmt: skip
-    print("medians over identifiers, in ms (p10-p90); ratios to ripgrep by wall time")
+    print("medians over identifiers, in ms (p10-p90); ratios to ripgrep, which uses all cores")
     figures: dict[str, Any] = {}
     for kind in (*drawn, "all"):
         mine = [row for row in rows if kind in (row["class"], "all")]
@@ -222,9 +222,15 @@ def main() -> int:
             wall = summary([row["times"][name]["wall_ms"] for row in mine])
             busy = statistics.median(row["times"][name]["processor_ms"] for row in mine)
             ratio = summary([row["times"][name]["wall_ms"] / row["times"][base]["wall_ms"] for row in mine])
-            figures[kind][name] = {"wall_ms": wall, "processor_ms": busy, "ratio": ratio}
+            work = summary([row["times"][name]["processor_ms"] / row["times"][base]["processor_ms"] for row in mine])
+            figures[kind][name] = {"wall_ms": wall, "processor_ms": busy, "ratio": ratio, "processor_ratio": work}
             print(f"  {name:18} {wall['p50']:7.0f} ({wall['p10']:.0f}-{wall['p90']:.0f})  processor {busy:5.0f}  "
-                  f"ratio {ratio['p50']:.2f} ({ratio['p10']:.2f}-{ratio['p90']:.2f})")  # fmt: skip
+                  f"ratio {ratio['p50']:.2f} ({ratio['p10']:.2f}-{ratio['p90']:.2f}), of processor time {work['p50']:.2f}")  # fmt: skip
+    print(
+        f"load of the machine at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+        if hasattr(os, "getloadavg")
+        else ""
+    )
     print(f"lines found by both: {n_lines}; by one alone: {dict(why) or 'none'}")
     if options.json:
         options.json.write_text(json.dumps({

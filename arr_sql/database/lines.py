@@ -13,7 +13,7 @@ from arr_sql.core.rooted import FileInfo, Root
 from arr_sql.database.sources import SourceMethods
 from arr_sql.errors import InputError, PathRefused, StateError
 from arr_sql.ingest.roots import RootRow, is_other_branch
-from arr_sql.retrieval.line_index import LineIndex, read_line_index
+from arr_sql.retrieval.line_index import LineIndex, LineIndexes
 from arr_sql.retrieval.line_pattern import LinePattern
 from arr_sql.retrieval.line_search import LineHit, LineSearch, SearchLimits, Target, search_targets
 
@@ -53,6 +53,8 @@ class _Opened:
 class LineMethods(SourceMethods):
     """Looking for lines without a plan, a ranking or a record."""
 
+    _indexes: LineIndexes | None = None
+
     def grep(
         self, pattern: str, paths: Sequence[str | Path] = (), *, regex: bool = False, exact: bool = False,
         first_only: bool = False, limits: SearchLimits = SearchLimits(), deadline_seconds: float = GREP_SECONDS,
@@ -90,6 +92,12 @@ class LineMethods(SourceMethods):
             () if paths else tuple(opened.missing), () if paths else tuple(opened.other_branch),
         )  # fmt: skip
 
+    def _line_indexes(self) -> LineIndexes:
+        reader = self._reader("main")
+        if self._indexes is None or self._indexes.reader is not reader:
+            self._indexes = LineIndexes(reader, self.scope)
+        return self._indexes
+
     def _opened(self, rows: Sequence[RootRow], stack: ExitStack) -> _Opened:
         opened = _Opened()
         for row in rows:
@@ -103,7 +111,7 @@ class LineMethods(SourceMethods):
                 continue
             if row.only_file is None:
                 with store_errors(self.path):
-                    index = read_line_index(self._reader("main"), self.scope, row.id)
+                    index = self._line_indexes().of(row.id)
                 if index is not None:
                     opened.indexes[row.id] = index
         return opened

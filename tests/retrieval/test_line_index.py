@@ -20,7 +20,7 @@ from arr_sql.core.rooted import FolderStamp, Root
 from arr_sql.database import ResearchDatabase
 from arr_sql.index.line_rows import pack, set_folders
 from arr_sql.ingest.line_indexer import LineIndexer, LineIndexSummary
-from arr_sql.retrieval.line_index import LineIndex, read_line_index
+from arr_sql.retrieval.line_index import LineIndex, LineIndexes, read_line_index
 from arr_sql.retrieval.line_pattern import LinePattern, has_regex_engine
 from arr_sql.retrieval.line_search import LineSearch, SearchLimits, Target, search_targets
 from tests.conftest import SCOPE, MakeDatabase, other_scopes
@@ -130,7 +130,7 @@ def test_an_unchanged_folder_is_not_listed_again(
     """Its stamp vouches for its names; one that has a new name is listed."""
     database, folder = lab
     index = index_of(database)
-    if index is None or index.folders[""].stamp is None:
+    if index is None or index.folders[""].row.stamp is None:
         pytest.skip("this file system's folder times are not relied on")
     listed: list[str] = []
     list_folder = Root.list_folder
@@ -401,6 +401,28 @@ def test_no_scope_sees_anothers(lab: tuple[ResearchDatabase, Path], make_databas
         other.build_line_index()
         other.drop_line_index()
     assert (told(database.grep("cooldown").search), database.grep("cooldown").search.ruled_out) == before
+
+
+def test_what_is_kept_in_memory_follows_the_file(lab: tuple[ResearchDatabase, Path]) -> None:
+    """A process that asks again reads the rows once, and again after any other connection has written."""
+    database, folder = lab
+    indexes = LineIndexes(open_reader(database.path), SCOPE)
+    try:
+        first = indexes.of(1)
+        assert first is not None and indexes.of(1) is first
+        (folder / "b" / "c.py").write_text("def warmup_steps(): pass\n", "utf-8")
+        assert [hit.rel for hit in search(folder, "warmup_steps", indexes.of(1)).hits] == ["a.md", "b/c.py", "keys.ini"]
+        index_lines(database)
+        second = indexes.of(1)
+        assert second is not first and search(folder, "warmup_steps", second).changed == 0
+        database.drop_line_index()
+        assert indexes.of(1) is None
+        index_lines(database)
+        indexes.MAX_SIZE = 0  # type: ignore[misc]
+        large = indexes.of(1)
+        assert large is not None and indexes.of(1) is not large
+    finally:
+        indexes.reader.close()
 
 
 def test_a_reader_writes_nothing(lab: tuple[ResearchDatabase, Path]) -> None:
