@@ -7,6 +7,7 @@ check of every hit, fusion, rerank, the files of the evidence read and hashed, t
 query's vector is at hand. Beside it in the same run, question by question in random order: each channel alone (asked for
 as many hits as the search asks), one committed transaction of a single row, and the peers of ``hybrid_peers``. On a judged
 collection nDCG@10 of all is compared too. Every question is new to the process but for what the others asked just before it.
+Exact lines are most of a search's time here: the files are long, and the generated questions' words stand in most of them.
 The shares of the stages come from a second pass with a clock around each.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pkgutil
 import random
 import shutil
 import statistics
@@ -49,7 +51,7 @@ TRANSACTION = "a single row, committed"
 STAGES = {
     "four channels side by side": "arr_sql.policy.retrieval_router._run_side_by_side",
     "hits checked": "arr_sql.policy.retrieval_router._account_for",
-    "answer floor": "arr_sql.policy.retrieval_router._is_below",
+    "answer floor": "arr_sql.policy.retrieval_router._below",
     "fusion and rerank": "arr_sql.policy.retrieval_router._ordered",
     "evidence and its files": "arr_sql.policy.retrieval_router._evidence",
     "record": "arr_sql.database.retrieval.RetrievalMethods._recorded",
@@ -70,14 +72,16 @@ class Corpora:
     grades: list[dict[str, int]]
 
 
-def generated(chunks: int, folder: Path, work: Path, questions: int) -> Corpora:
-    """A copy of the generated store of ``chunks`` with random vectors."""
+def generated(chunks: int, folder: Path, work: Path, questions: int, line_index: bool) -> Corpora:
+    """A copy of the generated store of ``chunks`` with random vectors, with an index of its files' lines if wanted."""
     path = folder / f"{chunks}.db"
     shutil.copy(many_scopes(0, work, chunks), path)
     embedder = RandomVectors()
     database = ResearchDatabase.create(
         path, scope(), project_folder=work / "project", actor="bench", embedder=lambda: embedder
     )
+    if line_index:
+        database.build_line_index()
     rows = database._reader("main").execute(
         "SELECT c.chunk_id, c.heading, c.content, e.vector FROM chunk AS c JOIN chunk_embedding AS e ON e.chunk = c.id"
         " ORDER BY c.id"
@@ -87,7 +91,7 @@ def generated(chunks: int, folder: Path, work: Path, questions: int) -> Corpora:
     asker = Corpus(17)
     asked = [asker.question() for _ in range(questions)]
     return Corpora(
-        f"{chunks:,} generated chunks", database, [row[:3] for row in found], vectors, asked,
+        f"{chunks:,} generated chunks" + ", line index" * line_index, database, [row[:3] for row in found], vectors, asked,
         lambda text: embedder.embed_queries([text])[0] or b"", [],
     )  # fmt: skip
 
@@ -201,7 +205,7 @@ def summary(times: Sequence[tuple[float, float]]) -> dict[str, float]:
 def clocked(target: str, spent: dict[str, float], name: str) -> Iterator[None]:
     """Count the time inside one function."""
     owner, _, attribute = target.rpartition(".")
-    module = __import__("pkgutil").resolve_name(owner.replace(".RetrievalMethods", ":RetrievalMethods"))
+    module = pkgutil.resolve_name(owner)
     plain = getattr(module, attribute)
 
     def timed(*arguments: Any, **more: Any) -> Any:
@@ -258,6 +262,7 @@ def main() -> None:
     parser.add_argument("--judged", type=Path, help="a folder with a judged collection")
     parser.add_argument("--cache", type=Path, default=cache_folder(), help="its vectors: see embedding_cache")
     parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("--line-index", action="store_true", help="keep an index of lines, as `arr db line-index` does")
     parser.add_argument("--peers", nargs="*", default=list(PEERS), choices=list(PEERS))
     parser.add_argument("--work", type=Path, default=default_folder())
     parser.add_argument("--json", type=Path)
@@ -269,7 +274,7 @@ def main() -> None:
             if chunks is None:
                 corpora = judged(options.judged, folder, options.cache, options.questions)
             else:
-                corpora = generated(chunks, folder, options.work, options.questions)
+                corpora = generated(chunks, folder, options.work, options.questions, options.line_index)
             with corpora.database:
                 reports.append(measure(corpora, folder, options.peers))
         show(reports[-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import pkgutil
 import sys
 
 import pytest
@@ -37,6 +38,16 @@ def test_each_command_is_there() -> None:
     """The module that a benchmark's command runs exists."""
     for benchmark in BENCHMARKS.values():
         assert importlib.util.find_spec(benchmark.command.split()[2]) is not None
+
+
+def test_the_stages_of_a_search_are_there() -> None:
+    """The functions that whole_search puts a clock around exist under these names."""
+    pytest.importorskip("numpy", reason="the benchmark needs NumPy (extra `local`)")
+    from benchmarks.whole_search import STAGES
+
+    for target in STAGES.values():
+        owner, _, attribute = target.rpartition(".")
+        assert hasattr(pkgutil.resolve_name(owner), attribute)
 
 
 def test_nothing_kept_is_left_out() -> None:
