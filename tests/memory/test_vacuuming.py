@@ -7,15 +7,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from arr_sql.core.connection import open_reader, open_writer
+from arr_sql.core.connection import SQLITE_VERSION, open_reader, open_writer
 from arr_sql.core.process_lock import SYNC_LOCK, process_lock
 from arr_sql.database import ResearchDatabase
 from arr_sql.errors import StoreBusy, StoreFull
+from arr_sql.index.text_index import SECURE_DELETE
 from arr_sql.memory import vacuuming
 from arr_sql.memory.store_check import check_store
 from tests.conftest import MakeDatabase, StepClock
@@ -99,7 +101,9 @@ def test_a_file_that_may_not_grow_stays_whole(database: ResearchDatabase) -> Non
     writer = open_writer(database.path)
     try:
         writer.execute(f"PRAGMA max_page_count={writer.execute('PRAGMA page_count').fetchone()[0]}")
-        with pytest.raises(StoreFull, match="free some space"):
+        # Before SQLite 3.42 the index is made anew in the pages of the old one, and needs no room.
+        merges = SQLITE_VERSION >= SECURE_DELETE
+        with pytest.raises(StoreFull, match="free some space") if merges else nullcontext():
             vacuuming.vacuum(writer, database.path, actor="a", now=StepClock()())
     finally:
         writer.close()
