@@ -43,9 +43,8 @@ def measure(folder: Path, files: int) -> dict[str, Any]:
     (folder / "a.md").write_text("# One note\n\nthe warmup run\n", "utf-8")
     first = folder / "first.db"
     started = time.perf_counter()
-    with ResearchDatabase.create(first, scope(), project_folder=folder, embedder=lambda: None) as database:
+    with ResearchDatabase.create(first, scope(), project_folder=folder, embedder=lambda: None):
         created = time.perf_counter() - started
-        database.checkpoint() if hasattr(database, "checkpoint") else None
     empty = first.stat().st_size
     with ResearchDatabase.create(first, scope(), project_folder=folder, embedder=lambda: None) as database:
         database.add(folder / "a.md")
