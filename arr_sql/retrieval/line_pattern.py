@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -124,7 +125,9 @@ def _invalid(pattern: str, error: Exception) -> PatternInvalid:
         position = len(pattern) - 1
     if position is None or position < 0:
         try:
-            re.compile(pattern)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # "possible nested set": of no use to who typed it
+                re.compile(pattern)
             position = None
         except (re.error, RecursionError, OverflowError) as other:
             position = getattr(other, "pos", None)

@@ -14,7 +14,7 @@ from tests.evaluation.test_own_questions import make_chunks
 @pytest.fixture(autouse=True)
 def _no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without a model: the other channels are measured."""
-    monkeypatch.setattr("arr_sql.index.embedders.model_store.e5_distribution_path", lambda: None)
+    monkeypatch.setattr("arr_sql.index.embedders.model_paths.e5_distribution_path", lambda: None)
 
 
 def test_bench_prints_each_channel_beside_plain_grep(project: Path) -> None:

@@ -14,7 +14,7 @@ from tests.evaluation.gold_maker import head, put, single_file, write_folder
 @pytest.fixture
 def gold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A gold set, and a machine without a model: nothing here needs one."""
-    monkeypatch.setattr("arr_sql.index.embedders.model_store.e5_distribution_path", lambda: None)
+    monkeypatch.setattr("arr_sql.index.embedders.model_paths.e5_distribution_path", lambda: None)
     return write_folder(tmp_path / "small")
 
 

@@ -121,7 +121,9 @@ def test_a_kept_store_is_used_again_and_another_set_is_refused(tmp_path: Path, g
             built.build()
             facts = built.facts()
         assert (facts["reused"], facts["sources"], facts["memories"]) == (reused, 5, 3)
-        assert facts["vectors"] == facts["chunks"] and facts["vector_bytes"] == 64 * facts["chunks"]
+        assert facts["vectors"] == facts["chunks"] and facts["vector_bytes"] == 64 * (
+            facts["chunks"] + 2
+        )  # two memories are published
     assert all(len(call) == 3 for call in embedder.calls)  # the canaries alone
     changed = replace(gold, topics=gold.topics[:2])
     with EvaluationStore(tmp_path / "kept", changed) as other, pytest.raises(InputError, match="another gold set"):

@@ -26,7 +26,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Values]:
     """nDCG@10 by way, class and topic."""
     gold = load_gold(GOLD)
     with pytest.MonkeyPatch.context() as patch, servers.serving(servers.hang_up) as server:
-        patch.setattr("arr_sql.index.embedders.model_store.e5_distribution_path", lambda: None)
+        patch.setattr("arr_sql.index.embedders.model_paths.e5_distribution_path", lambda: None)
         model = LanguageModel(scripted_settings(server.url))
         folder = tmp_path_factory.mktemp("gold") / "store"
         with EvaluationStore(folder, gold, language_model=lambda: model) as store:

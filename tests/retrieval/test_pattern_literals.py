@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from arr_sql.errors import PatternInvalid
@@ -51,6 +51,7 @@ LINES = st.text(alphabet="abABkKsSſßẞéÉ .(){}[]-K", max_size=12)
 
 @pytest.mark.skipif(not has_regex_engine(), reason="needs the extra `regex`")
 @given(st.lists(PIECES, min_size=1, max_size=7).map("".join), st.lists(LINES, max_size=6))
+@example("[[", [])  # Python's parser warns of it
 def test_every_line_that_matches_holds_them(pattern: str, lines: list[str]) -> None:
     """Random patterns on random lines, and on lines made of the pattern itself."""
     try:
