@@ -121,7 +121,7 @@ def _query_vectors(
     if fingerprint is None:  # the query had nothing to embed: any model of the scope says so again
         models = vector_state(store.reader("vector"), store.scope)
         fingerprint = models[0]["fingerprint"] if models else ""
-    return QueryVectors(fingerprint or "", model_id, dimension, embed)
+    return QueryVectors(fingerprint or "", model_id, dimension, embed, is_final=True)
 
 
 def _account(outcome: RunOutcome, record: Mapping[str, Any]) -> dict[str, Any]:

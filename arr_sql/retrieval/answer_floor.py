@@ -44,15 +44,15 @@ class AnswerFloor:
     """The weights, fitted for the cosines of one embedding model. All of them are in the policy's hash."""
 
     model_id: str = "multilingual-e5-small-q4"
-    nearest: float = 34.32
-    background: float = 21.96
-    agreement: float = 4.75
-    nearest_covered: float = 4.36
-    best_covered: float = 3.24
-    unspaced: float = -4.09
-    log_chunks: float = -0.64
-    constant: float = -30.329
-    stands_out: float = 0.124
+    nearest: float = 34.57
+    background: float = 14.76
+    agreement: float = 4.53
+    nearest_covered: float = 5.07
+    best_covered: float = 3.37
+    unspaced: float = -2.84
+    log_chunks: float = -0.53
+    constant: float = -27.687
+    stands_out: float = 0.123
     """How much nearer than the background the nearest vector is, in cosines, where the words need not be asked."""
     foreign_stands_out: float = 0.081
     """The same where they can't be."""
@@ -89,7 +89,9 @@ class AnswerEvidence:
     is_exact: bool
     """Does a hit looked at hold a quoted string or a name of the question?"""
     foreign_gap: float = 0.0
-    """Where there are texts in both scripts: how much nearer the nearest in another is than the others in that one."""
+    """Where there are texts in both scripts: how much nearer the nearest in another is than the others in that one. Infinite
+    where it is the nearest of all and there are too few others to compare it with.
+    """
 
     @property
     def gap(self) -> float:
@@ -128,10 +130,15 @@ def answer_evidence(query: str, lists: Sequence[RankedList], compared: Mapping[s
         chunks=compared["vector"],
         is_foreign=not own,
         is_exact=_is_exact(query, best),
-        foreign_gap=foreign[0].score - _background(foreign[0], foreign[1:])
-        if own and len(foreign) > FEWEST_OTHERS
-        else 0.0,
+        foreign_gap=_foreign_gap(foreign, is_nearest=vectors[0] in foreign) if own and foreign else 0.0,
     )
+
+
+def _foreign_gap(foreign: Sequence[Hit], *, is_nearest: bool) -> float:
+    """Of the texts in another script. Too few to compare the first with: it stands where it is the nearest of all."""
+    if len(foreign) > FEWEST_OTHERS:
+        return foreign[0].score - _background(foreign[0], foreign[1:])
+    return math.inf if is_nearest else 0.0
 
 
 def _background(nearest: Hit, others: Sequence[Hit]) -> float:

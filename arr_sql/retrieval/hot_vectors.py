@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from arr_sql.core.connection import Connection, sqlite3
@@ -20,6 +20,7 @@ from arr_sql.core.research_models import ScopeKey
 from arr_sql.errors import ArrError, ModelError
 from arr_sql.index.embedders.numpy_threads import load_numpy
 from arr_sql.index.vector_state import scope_vectors, vector_revision, vector_state
+from arr_sql.retrieval.language_axis import LanguageAxis, read_language_axis
 
 if TYPE_CHECKING:
     from arr_sql.index.vector_codes import VectorCodes
@@ -59,6 +60,7 @@ class _Held:
 
     revision: int
     models: list[Any]
+    axes: dict[int, LanguageAxis | None] = field(default_factory=dict)
     questions: int = 0
     model: int = -1
     codes: VectorCodes | None = None
@@ -88,6 +90,16 @@ class HotVectors:
             held = _Held(revision, vector_state(reader, scope))
             self._replace(scope, held)
         return held.models
+
+    def axis(self, reader: Connection, scope: ScopeKey, model: int) -> LanguageAxis | None:
+        """As ``read_language_axis``, read once a revision. Call it after ``state``, on the same snapshot."""
+        with self._lock:
+            held = self._held if self._scope == scope else None
+        if held is None:
+            return read_language_axis(reader, scope, model)
+        if model not in held.axes:
+            held.axes[model] = read_language_axis(reader, scope, model)
+        return held.axes[model]
 
     def candidates(self, scope: ScopeKey, row: Any, vector: bytes, k: int) -> list[int] | None:
         """Ids of the vectors that may be among the ``k`` nearest, or None: then the file is to be scanned.

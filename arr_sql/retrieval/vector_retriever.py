@@ -31,6 +31,7 @@ from arr_sql.index.embedders.protocol import Embedder, check_vector
 from arr_sql.index.vector_state import vector_state
 from arr_sql.retrieval.catalog import ChannelAnswer, Hit
 from arr_sql.retrieval.hot_vectors import HotVectors
+from arr_sql.retrieval.language_axis import LanguageAxis, read_language_axis
 from arr_sql.retrieval.rows import chunk_hit, memory_hit, ranked
 
 DISTANCE_ERROR = 0.00001
@@ -45,6 +46,8 @@ class QueryVectors:
     model_id: str
     dimension: int
     embed: Callable[[str], bytes | None]
+    is_final: bool = False
+    """Is the vector to be used as it is, because a run has used it so? Else the scope's language axis is taken out."""
 
 
 def from_embedder(embedder: Embedder) -> QueryVectors:
@@ -116,6 +119,9 @@ class VectorRetriever:
             return ChannelAnswer("unavailable", code=ReasonCode.MODEL_FAILED)
         if vector is None:
             return ChannelAnswer("empty")
+        axis = None if vectors.is_final else self._axis(scope, mine["model"])
+        if axis is not None:
+            vector = axis.taken_from(vector)
         self.used[query], self.fingerprint = vector, vectors.fingerprint
         hits, compared = self._nearest(vector, scope, mine, k)
         if chunks and indexed < chunks:
@@ -126,7 +132,14 @@ class VectorRetriever:
         detail = _without_vector(memories, mine["memories_embedded"])
         if compared > mine["embedded"]:
             detail["memories"] = compared - mine["embedded"]
+        if axis is not None:
+            detail["language_axis_texts"] = axis.texts
         return ChannelAnswer("ok" if hits else "empty", hits, compared, detail=detail)
+
+    def _axis(self, scope: ScopeKey, model: int) -> LanguageAxis | None:
+        if self._hot is not None:
+            return self._hot.axis(self._reader, scope, model)
+        return read_language_axis(self._reader, scope, model)
 
     def _better(
         self, models: list[Any], counted: str, fingerprint: str, indexed: int

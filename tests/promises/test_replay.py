@@ -457,16 +457,20 @@ def test_a_query_from_which_a_credential_was_taken(make_database: MakeDatabase) 
     assert database.replay(one, query=query).outcome == "identical"
 
 
-def test_a_replay_writes_an_event_and_no_record(asked: ResearchDatabase) -> None:
+def test_a_replay_writes_an_event_and_no_record(
+    asked: ResearchDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The event names the retrieval and the outcome; nothing else is written, and the private copy is gone."""
-    before = sorted(Path(tempfile.gettempdir()).glob("arr-replay-*"))
+    private = tmp_path / "private"  # other tests replay at the same time
+    private.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(private))
     asked.replay_all()
     (event,) = asked.audit_events("replayed")
     assert (event.subject_kind, event.subject_id, event.details) == (
         "retrieval", asked.retrievals()[0]["retrieval_id"], {"outcome": "identical", "cause": ""},
     )  # fmt: skip
     assert len(asked.retrievals()) == 1
-    assert sorted(Path(tempfile.gettempdir()).glob("arr-replay-*")) == before
+    assert list(private.iterdir()) == []
     assert asked.verify_audit().damages == ()
 
 
