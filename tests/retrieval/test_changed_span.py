@@ -98,11 +98,11 @@ def test_an_edit_of_one_line_is_that_line(height: int, above: int, data: st.Data
 
 
 def test_it_is_quick_on_a_large_file() -> None:
-    """Two hundred thousand lines that all look like the chunk's edges take no quadratic time."""
+    """Two hundred thousand lines that all look like the chunk's edges: not minutes of the processor, as quadratic time takes."""
     import time
 
     text = "}\n" * 200_000
-    started = time.monotonic()
+    started = time.process_time()
     assert changed_span("}\nx\n}\ny\n}", 100_000, text).stands_at is None
     assert changed_span("}\n}", 100_000, text).stands_at == (100_000, 100_001)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 20
