@@ -123,6 +123,19 @@ def test_where_texts_stand_in_both_scripts_either_may_answer() -> None:
     assert found_strength("pelican", mixed(0.55, "a pelican")) == pytest.approx(ALONE + 6 + 2, abs=0.0006)
 
 
+def test_a_few_texts_in_another_script_are_let_be_where_one_is_the_nearest() -> None:
+    """In a small scope there is nothing to compare it with; behind a text in the question's script that one decides."""
+
+    def few(cosine: float, count: int) -> list[RankedList]:
+        hits = [make_hit("zh", 1, cosine, content="路由器有预算"), make_hit("en", 2, 0.5, content="else")]
+        hits += [make_hit(f"zh{n}", n + 3, 0.4, content="别的") for n in range(count - 1)]
+        return [RankedList("vector", 0, tuple(sorted(hits, key=lambda hit: -hit.score)))]
+
+    assert found_strength("pelican", few(0.55, 1)) == found_strength("pelican", few(0.55, 5)) == math.inf
+    assert found_strength("pelican", few(0.55, 6)) < 0
+    assert found_strength("pelican", few(0.45, 1)) == pytest.approx(ALONE, abs=0.0006)
+
+
 @pytest.mark.parametrize(
     ("found", "compared"),
     [
