@@ -36,7 +36,9 @@ BACKGROUND_TO = 100
 STEEPNESS = 50.0
 """A strength is in the units of the sum (log-odds); so much of it is a cosine of standing out. For show: signs decide."""
 FEWEST_OTHERS = 5
-"""With fewer other vectors than this there is no background to stand out from, so an answer in another script is let be."""
+"""With fewer other vectors than this there is no background to stand out from: an answer in another script is let be, and in a
+scope of no more chunks any answer is, for somebody who has just begun gets a handful of hits at most.
+"""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,8 @@ def _background(nearest: Hit, others: Sequence[Hit]) -> float:
 
 def strength(evidence: AnswerEvidence, floor: AnswerFloor) -> float:
     """How far the evidence is above the floor (below it when negative), to three places: what is shown is what decides."""
-    if evidence.is_exact or (evidence.is_foreign and evidence.others < FEWEST_OTHERS):
+    is_too_small = evidence.chunks <= FEWEST_OTHERS or (evidence.is_foreign and evidence.others < FEWEST_OTHERS)
+    if evidence.is_exact or is_too_small:
         return math.inf
     if evidence.is_foreign:
         return round(STEEPNESS * (evidence.gap - floor.foreign_stands_out), 3)

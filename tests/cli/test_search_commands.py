@@ -180,7 +180,10 @@ def test_rich_markup_in_evidence_is_text(project: Path) -> None:
 def test_what_is_too_far_from_the_question_is_shown_on_demand(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer says that something was set aside and how to see it."""
     monkeypatch.setattr("arr_sql.database.base.installed_embedder", Fitted)
+    for number in range(4):  # a handful of chunks is not judged
+        (project / "notes" / f"more{number}.md").write_text(f"Lagoon{number} was measured.\n", "utf-8")
     with ResearchDatabase.of_project(find_project(project), embedder=Fitted) as database:
+        database.sync()
         database.embed()
     ran = arr("search", "zorgle blimfrat", cwd=project)
     assert ran.code == 0 and "Nothing found." in ran.out, ran

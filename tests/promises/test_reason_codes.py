@@ -353,6 +353,9 @@ class Far(FakeEmbedder):
 @reaches(ReasonCode.BELOW_FLOOR)
 def _too_far(bench: Bench) -> None:
     database = bench.filled(embedder=Far)
+    for number in range(6):  # a handful of chunks is not judged
+        (database.project_folder / f"more{number}.md").write_text(f"lagoon{number}\n", "utf-8")
+    database.add(database.project_folder)
     database.embed()
     bench.hear(database.search("pelican"))
 

@@ -136,6 +136,12 @@ def test_a_few_texts_in_another_script_are_let_be_where_one_is_the_nearest() -> 
     assert found_strength("pelican", few(0.45, 1)) == pytest.approx(ALONE, abs=0.0006)
 
 
+def test_a_handful_of_chunks_is_not_judged() -> None:
+    """Nothing stands out among five."""
+    assert found_strength("pelican", lists(cosine=0.1), {"bm25": 0, "vector": 5}) == math.inf
+    assert found_strength("pelican", lists(cosine=0.1), {"bm25": 0, "vector": 6}) < 0
+
+
 @pytest.mark.parametrize(
     ("found", "compared"),
     [
