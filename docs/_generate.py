@@ -3,24 +3,26 @@
 Bring the pages up to date:  cog -r README*.md docs/*.md
 Check them, as CI does:      cog --check README*.md docs/*.md
 
-Everything comes from the code itself: the click tree, the migrations, the closed vocabularies, the statement files.
-Held by tests/docs/test_generated.py.
+Everything comes from the code itself: the click tree, the closed vocabularies, the tables of the readers. ``_generate_sql`` does
+the migrations and the statement files. Held by tests/docs/test_generated.py.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 
 PACKAGE = Path(__file__).resolve().parents[1] / "arr_sql"
 WIDTH = 100
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 # --- docs/cli.md ------------------------------------------------------------------------------------------------------
@@ -55,186 +57,6 @@ def help_pages() -> str:
     return "\n".join(parts)
 
 
-# --- docs/schema.md ---------------------------------------------------------------------------------------------------
-
-
-def schema_objects() -> list[tuple[str, str, str]]:
-    """(type, name, sql) of every table, view, trigger and index of a freshly migrated file in memory."""
-    connection = _migrated()
-    try:
-        rows = connection.execute(
-            "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
-        )
-        return [(row[0], row[1], row[3]) for row in rows]
-    finally:
-        connection.close()
-
-
-def _migrated() -> Any:
-    from arr_sql.core.connection import sqlite3
-    from arr_sql.core.migrations import all_migrations, split_statements
-
-    connection = sqlite3.connect(":memory:")
-    for migration in all_migrations():
-        for statement in split_statements(migration.sql):
-            connection.execute(statement)
-    return connection
-
-
-def schema_page() -> str:
-    """Tables with their columns, then views, then triggers."""
-    connection = _migrated()
-    try:
-        found = schema_objects()
-        parts = ["## Tables\n"]
-        for kind, name, sql in found:
-            if kind == "table":
-                indexes = [other for t, other, text in found if t == "index" and f" ON {name} " in text]
-                parts.append(_table(connection, name, sql, indexes))
-        parts.append("## Views\n")
-        for kind, name, sql in found:
-            if kind == "view":
-                columns = ", ".join(f"`{row[1]}`" for row in connection.execute(f"PRAGMA table_info({name})"))
-                parts.append(f"### {name}\n\n{_comment(sql)}\n\nColumns: {columns}.\n")
-        parts.append("## Triggers\n")
-        for kind, name, sql in found:
-            if kind == "trigger":
-                said = re.search(r"RAISE\(ABORT, '([^']*)'\)", sql)
-                parts.append(f"- `{name}` refuses with: {said.group(1) if said else 'nothing'}.")
-        return "\n".join(parts) + "\n"
-    finally:
-        connection.close()
-
-
-def _comment(sql: str) -> str:
-    """The comment directly below the first line of a CREATE statement."""
-    lines = []
-    for line in sql.splitlines()[1:]:
-        if not line.strip().startswith("--"):
-            break
-        lines.append(line.strip().removeprefix("--").strip())
-    return " ".join(lines)
-
-
-def _column_comments(sql: str) -> dict[str, str]:
-    """Column name -> the comment directly above it, or behind it where a migration added the column."""
-    comments: dict[str, str] = {}
-    pending: list[str] = []
-    for line in sql.splitlines()[1 + len(_comment_lines(sql)) :]:
-        text = line.strip()
-        if text.startswith("--"):
-            pending.append(text.removeprefix("--").strip())
-        else:
-            if pending and (match := re.match(r"([a-z_0-9]+) [A-Z]", text)):
-                comments[match.group(1)] = " ".join(pending)
-            pending = []
-            if match := re.search(r", ([a-z_0-9]+) [A-Z]+ -- (.+)$", text):
-                comments[match.group(1)] = match.group(2)
-    return comments
-
-
-def _comment_lines(sql: str) -> list[str]:
-    lines = []
-    for line in sql.splitlines()[1:]:
-        if not line.strip().startswith("--"):
-            break
-        lines.append(line)
-    return lines
-
-
-def _table(connection: Any, name: str, sql: str, indexes: list[str]) -> str:
-    comments = _column_comments(sql)
-    points_at = {row[3]: f"`{row[2]}.{row[4]}`" for row in connection.execute(f"PRAGMA foreign_key_list({name})")}
-    rows = ["| column | type | empty? | about |", "|---|---|---|---|"]
-    for _, column, kind, notnull, default, key in connection.execute(f"PRAGMA table_info({name})"):
-        about = [comments[column]] if column in comments else []
-        if column in points_at:
-            about.append(f"Points at {points_at[column]}.")
-        if key:
-            about.append("Part of the primary key.")
-        if default is not None:
-            about.append(f"Default `{default}`.")
-        rows.append(
-            f"| `{column}` | {kind} | {'no' if notnull or key else 'NULL allowed'} | {_cell(' '.join(about))} |"
-        )
-    listed = f"\nIndexes: {', '.join(f'`{index}`' for index in indexes)}.\n" if indexes else ""
-    return f"### {name}\n\n{_comment(sql)}\n\n" + "\n".join(rows) + f"\n{listed}"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-def derived_tables() -> str:
-    """The index tables, from the statements that build them."""
-    rows = ["| table | what it is | built by |", "|---|---|---|"]
-    for path in sorted((PACKAGE / "sql").glob("build_*.sql")):
-        made = re.search(r"CREATE VIRTUAL TABLE (?:IF NOT EXISTS )?([a-z_.]+)", path.read_text("utf-8"))
-        if made:
-            rows.append(f"| `{made.group(1)}` | {_cell(first_comment(path))} | `{path.stem}` |")
-    return "\n".join(rows) + "\n"
-
-
-# --- docs/statements.md -----------------------------------------------------------------------------------------------
-
-
-def statement_files() -> list[Path]:
-    """Every statement file, by name."""
-    return sorted((PACKAGE / "sql").glob("*.sql"))
-
-
-def first_comment(path: Path) -> str:
-    """The comment that opens a statement file, as one paragraph."""
-    lines = []
-    for line in path.read_text("utf-8").splitlines():
-        if not line.startswith("--"):
-            break
-        lines.append(line.removeprefix("--").strip())
-    return " ".join(lines)
-
-
-def loaders() -> dict[str, list[str]]:
-    """Statement name -> the modules that hold it as a string."""
-    names = {path.stem for path in statement_files()}
-    found: dict[str, list[str]] = {name: [] for name in names}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if "project" in path.parts:
-            continue
-        module = path.relative_to(PACKAGE).as_posix()
-        strings = {
-            node.value for node in ast.walk(ast.parse(path.read_text("utf-8")))
-            if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        }  # fmt: skip
-        for name in names & strings:
-            found[name].append(module)
-    return found
-
-
-def statements_page() -> str:
-    """One table a verb."""
-    verbs = {
-        "search": "Search one scope (each binds the five scope values)", "read": "Read", "add": "Add", "set": "Change",
-        "remove": "Remove", "build": "Build an index", "drop": "Drop an index", "check": "Check an index",
-    }  # fmt: skip
-    used = loaders()
-    parts = []
-    for verb in [*verbs, *sorted({path.stem.split("_")[0] for path in statement_files()} - set(verbs))]:
-        files = [path for path in statement_files() if path.stem.split("_")[0] == verb]
-        if files:
-            parts += [
-                f"## {verbs.get(verb, verb.capitalize())}\n",
-                "| statement | what it answers or does | loaded by |",
-                "|---|---|---|",
-            ]
-            parts += [
-                f"| [`{path.stem}`](../arr_sql/sql/{path.name}) | {_cell(first_comment(path))} "
-                f"| {', '.join(f'`{module}`' for module in used[path.stem]) or 'nothing'} |"
-                for path in files
-            ]
-            parts.append("")
-    return "\n".join(parts)
-
-
 # --- docs/reason-codes.md, docs/errors.md --------------------------------------------------------------------------------
 
 
@@ -259,7 +81,7 @@ def reason_codes() -> str:
     parts = []
     for title, codes in reason_groups():
         parts += [f"## {title}\n", "| code | what it says |", "|---|---|"]
-        parts += [f"| `{code}` | {_cell(REASON_TEXT[ReasonCode(code)])} |" for code in codes]
+        parts += [f"| `{code}` | {cell(REASON_TEXT[ReasonCode(code)])} |" for code in codes]
         parts.append("")
     return "\n".join(parts)
 
@@ -283,7 +105,7 @@ def error_tree() -> str:
     rows = ["| error | what it means | exit code |", "|---|---|---|"]
     for depth, kind in error_classes():
         text = " ".join((inspect.getdoc(kind) or "").split()).replace("``", "`")
-        rows.append(f"| {'&nbsp;&nbsp;&nbsp;&nbsp;' * depth}`{kind.__name__}` | {_cell(text)} | {kind.exit_code} |")  # type: ignore[attr-defined]
+        rows.append(f"| {'&nbsp;&nbsp;&nbsp;&nbsp;' * depth}`{kind.__name__}` | {cell(text)} | {kind.exit_code} |")  # type: ignore[attr-defined]
     return "\n".join(rows) + "\n"
 
 
@@ -352,7 +174,7 @@ def left_out_reasons() -> str:
     """Every reason for leaving a file or folder out."""
     rows = ["| reason | what it means |", "|---|---|"]
     reasons = {**LEFT_OUT, **reader_refusals()}
-    return "\n".join([*rows, *(f"| `{name}` | {_cell(text)} |" for name, text in reasons.items())]) + "\n"
+    return "\n".join([*rows, *(f"| `{name}` | {cell(text)} |" for name, text in reasons.items())]) + "\n"
 
 
 # Formats that people ask for: English name, Chinese name, a file's name.
@@ -405,7 +227,7 @@ def readers() -> str:
         if len(names) > 40:
             known = " ".join(f"`{suffix}`" for suffix in WELL_KNOWN.split() if suffix in reader.suffixes)
             shown = f"{len(names)} suffixes and names, among them {known}"
-        rows.append(f"| {reader.name} | {shown} | {_cell(how)} |")
+        rows.append(f"| {reader.name} | {shown} | {cell(how)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -437,7 +259,7 @@ def promotion_conflicts() -> str:
     from arr_sql.memory.promotion import CONFLICT_TEXT
 
     rows = ["| code | what it means |", "|---|---|"]
-    return "\n".join([*rows, *(f"| `{code}` | {_cell(text)} |" for code, text in CONFLICT_TEXT.items())]) + "\n"
+    return "\n".join([*rows, *(f"| `{code}` | {cell(text)} |" for code, text in CONFLICT_TEXT.items())]) + "\n"
 
 
 def memory_fields() -> str:
@@ -465,7 +287,7 @@ def sql_functions() -> str:
     rows = ["| function | gives | deterministic |", "|---|---|---|"]
     for function in FUNCTIONS:
         rows.append(
-            f"| `{function.signature}` | {_cell(function.gives)} | {'yes' if function.is_deterministic else 'no'} |"
+            f"| `{function.signature}` | {cell(function.gives)} | {'yes' if function.is_deterministic else 'no'} |"
         )
     return "\n".join(rows) + "\n"
 
@@ -481,7 +303,7 @@ def mcp_tools() -> str:
     for tool in (*READING, PROPOSING):
         needed = set(tool.input_schema().get("required", ()))
         names = (f"`{name}`" if name in needed else f"`[{name}]`" for name in tool.arguments.model_fields)
-        rows.append(f"| `{tool.name}` | {', '.join(names) or 'none'} | {_cell(tool.description)} |")
+        rows.append(f"| `{tool.name}` | {', '.join(names) or 'none'} | {cell(tool.description)} |")
     return "\n".join(rows) + "\n"
 
 

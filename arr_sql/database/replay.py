@@ -1,7 +1,7 @@
 """Replay (contract 7.4): a recorded retrieval is run again on the store as it was, and compared with its record.
 
-A replay writes no retrieval record, only an event ``replayed``. :func:`explain` finds the facts from which
-:func:`arr_sql.policy.replay_compare.cause_of` names a cause; what the disk holds is looked at only when answers differ.
+A replay writes no retrieval record, only an event ``replayed``. :mod:`arr_sql.database.replay_facts` finds out why an answer
+differs.
 """
 
 from __future__ import annotations
@@ -10,25 +10,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from arr_sql.core.analysis import ANALYSER_VERSION
-from arr_sql.core.canonical import sha256_bytes, sha256_text
+from arr_sql.core.canonical import sha256_text
 from arr_sql.core.clock import from_text, to_text
 from arr_sql.core.connection import Connection, read_transaction, store_errors, write_transaction
 from arr_sql.core.redaction import REDACTED
 from arr_sql.core.statements import load
-from arr_sql.database.advice import is_of_another_blend
-from arr_sql.database.retrieval import INDEX_VERSION, RetrievalMethods
-from arr_sql.errors import InputError, PathRefused, StateError, StoreFull, StoreReadOnly
-from arr_sql.index.vector_state import vector_state
+from arr_sql.database.replay_facts import facts_of
+from arr_sql.database.retrieval import RetrievalMethods
+from arr_sql.database.revision_diff import RevisionDiff, answer_change, memory_changes, source_changes
+from arr_sql.errors import InputError, StateError, StoreFull, StoreReadOnly
 from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.retrieval_log import ERASED, read_retrievals
 from arr_sql.memory.scope_store import ScopeRow, read_scope
-from arr_sql.policy.admission import policy_of
 
 if TYPE_CHECKING:
-    from arr_sql.database.replay_run import Rerun, Setting
+    from arr_sql.database.replay_run import Setting
     from arr_sql.database.replay_store import ReplayStore
-    from arr_sql.policy.replay_compare import Cause, Difference, Facts
+    from arr_sql.policy.replay_compare import Cause, Difference
 
 Progress = Callable[[int, int], None]
 
@@ -47,42 +45,6 @@ class Replay:
     difference: Difference | None = None
     cause: Cause | None = None
     reason: str = ""
-
-
-@dataclass(frozen=True)
-class SubjectChange:
-    """A source or memory that is not the same at two revisions. ``before`` and ``after`` are None where there is none."""
-
-    kind: Literal["source", "memory"]
-    name: str
-    change: Literal["added", "changed", "renamed", "removed"]
-    before: str | None
-    after: str | None
-
-
-@dataclass(frozen=True)
-class AnswerChange:
-    """A past retrieval whose evidence would be another now."""
-
-    retrieval_id: str
-    at: str
-    query: str
-    gained: tuple[str, ...]
-    lost: tuple[str, ...]
-    changed: tuple[str, ...]
-    is_reordered: bool
-
-
-@dataclass(frozen=True)
-class RevisionDiff:
-    """What changed between two revisions; ``answers`` is empty unless it was asked for."""
-
-    first: int
-    last: int
-    subjects: tuple[SubjectChange, ...]
-    answers: tuple[AnswerChange, ...] = ()
-    answers_compared: int = 0
-    answers_not_replayable: int = 0
 
 
 class ReplayMethods(RetrievalMethods):
@@ -193,7 +155,7 @@ class ReplayMethods(RetrievalMethods):
                 reason="grep was stopped by its deadline; how far it had come is the machine's to know. Ask again with `arr search`.",
             )  # fmt: skip
         return _replay(
-            record, "different", difference, cause_of(explain(reader, row, store, record, recorded, again, setting))
+            record, "different", difference, cause_of(facts_of(reader, row, store, record, recorded, again, setting))
         )
 
     def _note_replays(self, replays: Sequence[Replay]) -> None:
@@ -247,8 +209,8 @@ class ReplayMethods(RetrievalMethods):
                 return RevisionDiff(first, last, ())
             span = {"scope_id": row.id, "first": first, "last": last}
             subjects = (
-                *_source_changes(reader.execute(load("read_changed_sources"), span).fetchall(), first, last),
-                *_memory_changes(reader.execute(load("read_changed_memories"), span).fetchall(), first, last),
+                *source_changes(reader.execute(load("read_changed_sources"), span).fetchall(), first, last),
+                *memory_changes(reader.execute(load("read_changed_memories"), span).fetchall(), first, last),
             )
             if not retrievals:
                 return RevisionDiff(first, last, subjects)
@@ -264,7 +226,7 @@ class ReplayMethods(RetrievalMethods):
             with ReplayStore(reader, self.scope, row.id, last, last) as store:
                 store.move_to(last)
                 for done, record in enumerate(ready, 1):
-                    change = _answer_change(record, rerun(store, record, record["query"], setting))
+                    change = answer_change(record, rerun(store, record, record["query"], setting))
                     if change is not None:
                         answers.append(change)
                     progress(done, len(ready))
@@ -309,146 +271,3 @@ def _replay(
     record: Mapping[str, Any], outcome: Any, difference: Any = None, cause: Any = None, reason: str = ""
 ) -> Replay:
     return Replay(record["retrieval_id"], record["at"], record["scope_revision"], outcome, difference, cause, reason)
-
-
-# --- why does it differ? ------------------------------------------------------------------------------------------------
-
-
-def explain(
-    reader: Connection, row: ScopeRow, store: ReplayStore, record: Mapping[str, Any], recorded: Mapping[str, Any],
-    again: Rerun, setting: Setting,
-) -> Facts:  # fmt: skip
-    """The facts about a retrieval that came out differently. Reads the store and, for grep, the disk."""
-    from arr_sql.memory.audit_verify import verify_audit
-    from arr_sql.policy.replay_compare import Facts, differs_in_grep_only
-
-    erased = revised = False
-    shown = {
-        (item["chunk_id"], item["content_hash"]) for name in ("chunk", "memory") for item in store.shown_texts(name)
-    }
-    for item in record["evidence"]:
-        if item["chunk_id"].startswith("g") or (item["chunk_id"], item["content_hash"]) in shown:
-            continue
-        values = {"scope_id": row.id, "chunk_id": item["chunk_id"], "content_hash": item["content_hash"]}
-        found = reader.execute(load("read_evidence_row"), values).fetchone()
-        erased, revised = erased or not found["named"], revised or bool(found["named"])
-    gone = reader.execute(
-        load("read_erased_subjects"), {"scope_id": row.id, "revision": record["scope_revision"]}
-    ).fetchall()
-    only_grep = differs_in_grep_only(recorded, again.account, again.ranks)
-    fault = {"model_missing", "model_changed", "model_failed"}
-    reasons = {call["reason"] for call in again.account["calls"] if call["tool_name"] == "vector"}
-    return Facts(
-        evidence_erased=erased, evidence_revised=revised, rows_erased=bool(gone),
-        rows_revised=bool(verify_audit(reader, scope_id=row.id).damages),
-        index_version=record["index_version"] != INDEX_VERSION or is_of_another_blend(record),
-        analyser_version=record["analyser_version"] != ANALYSER_VERSION,
-        model_missing=bool(reasons & fault) or not _has_vectors(store, record),
-        policy_changed=_policy_changed(record, again), only_grep=only_grep,
-        files_changed=only_grep and _files_changed(store, record, again, setting),
-    )  # fmt: skip
-
-
-def _has_vectors(store: ReplayStore, record: Mapping[str, Any]) -> bool:
-    """Are there vectors of the model that the record names, if it names one?"""
-    models = {row["fingerprint"] for row in vector_state(store.reader("vector"), store.scope)}
-    return record["model_fingerprint"] is None or record["model_fingerprint"] in models
-
-
-def _policy_changed(record: Mapping[str, Any], again: Rerun) -> bool:
-    """Other rules, or a channel of one's own that is not registered here."""
-    codes = {item["code"] for item in again.account["rejections"]} - {item["code"] for item in record["rejections"]}
-    return record["policy_hash"] != policy_of(record["policy_hash"]).hash or "not_registered" in codes
-
-
-def _told(trace: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What grep said of its files, without what the line index spared it (a replayed store has none)."""
-    spared = ("ruled_out", "changed", "damaged")
-    return trace["state"], trace["reason"], {k: v for k, v in trace["detail"].items() if k not in spared}
-
-
-def _files_changed(store: ReplayStore, record: Mapping[str, Any], again: Rerun, setting: Setting) -> bool:
-    """Are the files that grep reads others than those of the revision that is shown?"""
-    from arr_sql.core.rooted import FileRead, Root
-    from arr_sql.retrieval.freshness import MAX_CHECKED_BYTES
-
-    old = [trace for trace in record["traces"] if trace["tool_name"] == "grep"]
-    if again.loose_lines or any(item["chunk_id"].startswith("g") for item in record["evidence"]):
-        return True  # lines of a file that is not, or not as it is, in the store
-    if [_told(trace) for trace in old] != [_told(trace) for trace in again.grep_traces]:
-        return True  # other files, or another branch
-    roots = {root.id: root for root in setting.roots if store.has_root(root.id)}
-    for root_id, files in store.shown_files().items():
-        if root_id not in roots:
-            return True
-        try:
-            with Root(roots[root_id].path) as opened:
-                for path, content_hash in files:
-                    read = opened.read_file(path, MAX_CHECKED_BYTES)
-                    if not isinstance(read, FileRead) or sha256_bytes(read.data) != content_hash:
-                        return True
-        except PathRefused:
-            return True
-    return False
-
-
-# --- what changed? ------------------------------------------------------------------------------------------------------
-
-
-def _is_visible(row: Any, revision: int) -> bool:
-    return row["added_revision"] <= revision and (row["retired_revision"] is None or row["retired_revision"] > revision)
-
-
-def _ends(rows: Sequence[Any], key: str, first: int, last: int) -> dict[Any, tuple[Any, Any]]:
-    """For each subject its version at ``first`` and at ``last`` (None where there is none), in order of the rows."""
-    found: dict[Any, tuple[Any, Any]] = {}
-    for row in rows:
-        before, after = found.get(row[key], (None, None))
-        found[row[key]] = (row if _is_visible(row, first) else before, row if _is_visible(row, last) else after)
-    return found
-
-
-def _source_changes(rows: Sequence[Any], first: int, last: int) -> list[SubjectChange]:
-    changes = []
-    for before, after in _ends(rows, "source_id", first, last).values():
-        if before is None and after is None:
-            continue  # came and went in between
-        if before is None or after is None:
-            change: Any = "added" if before is None else "removed"
-        elif before["content_hash"] == after["content_hash"]:
-            if before["source_ref"] == after["source_ref"]:
-                continue  # there and back again, or read anew by another reader with the same bytes
-            change = "renamed"
-        else:
-            change = "changed"
-        ends = [row["source_ref"] if row is not None else None for row in (before, after)]
-        changes.append(SubjectChange("source", ends[1] or ends[0] or "", change, ends[0], ends[1]))
-    return sorted(changes, key=lambda item: (item.name, item.change))
-
-
-def _memory_changes(rows: Sequence[Any], first: int, last: int) -> list[SubjectChange]:
-    changes = []
-    for memory_id, (before, after) in _ends(rows, "memory_id", first, last).items():
-        if before is None and after is None:
-            continue
-        change: Any = "added" if before is None else "removed" if after is None else "changed"
-        ends = [
-            f"{row['status']}, revision {row['added_revision']}" if row is not None else None for row in (before, after)
-        ]
-        changes.append(SubjectChange("memory", memory_id, change, ends[0], ends[1]))
-    return changes
-
-
-def _answer_change(record: Mapping[str, Any], again: Rerun) -> AnswerChange | None:
-    old = {item["chunk_id"]: item["content_hash"] for item in record["evidence"]}
-    new = {item["chunk_id"]: item["content_hash"] for item in again.account["evidence"]}
-    if list(old.items()) == list(new.items()):
-        return None
-    places = {item["chunk_id"]: item["source_ref"] for item in [*record["evidence"], *again.account["evidence"]]}
-    gained, lost = [key for key in new if key not in old], [key for key in old if key not in new]
-    changed = [key for key in old if key in new and old[key] != new[key]]
-    reordered = [key for key in old if key in new] != [key for key in new if key in old]
-    return AnswerChange(
-        record["retrieval_id"], record["at"], record["query"], tuple(places[k] for k in gained), tuple(places[k] for k in lost),
-        tuple(places[k] for k in changed), reordered,
-    )  # fmt: skip

@@ -6,15 +6,13 @@ lying channel loses only itself or only the offending item (tests/policy/test_re
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from typing import Any
 
-from arr_sql.core.canonical import canonical_json, sha256_text
 from arr_sql.core.research_models import EvidenceChunk, FreshnessCertificate, ScopeKey
 from arr_sql.core.router_models import (
     ChannelState,
@@ -26,16 +24,15 @@ from arr_sql.core.router_models import (
     ToolTrace,
 )
 from arr_sql.policy.admission import Policy, ToolFacts, Verdict, admit
+from arr_sql.policy.answer_checks import good_hits, is_well_formed
 from arr_sql.retrieval.answer_floor import AnswerFloor, answer_evidence, strength
-from arr_sql.retrieval.catalog import Catalog, ChannelAnswer, FileRef, Hit, Registration
+from arr_sql.retrieval.catalog import Catalog, ChannelAnswer, Hit, Registration
 from arr_sql.retrieval.hybrid_retriever import RankedList, fuse
 from arr_sql.retrieval.rule_reranker import Reranked, rerank
 
 DEPTH = 100
 """How many hits each channel is asked for; fusion and rerank choose from them."""
 UNVERIFIABLE = FreshnessCertificate(state="unverifiable", reason="not_checked")
-CHANNEL_STATES = frozenset(get_args(ChannelState))
-_WIDE = 1 << 63
 Reorder = Callable[[str, Sequence[Reranked]], list[Reranked]]
 
 
@@ -225,7 +222,7 @@ def _account_for(call: _Call, scope: ScopeKey, limits: Limits, account: _Account
         account.keep(call.verdict, _trace(call, state, reason=str(fault)))
         return ()
     assert answer is not None
-    hits, refused = _good_hits(answer.hits, scope, limits.depth)
+    hits, refused = good_hits(answer.hits, scope, limits.depth)
     for code, count in sorted(refused.items()):
         account.rejections.append(Rejection(code=code, tool_name=name, round_index=round_index, count=count))
     if answer.state not in ("ok", "empty"):
@@ -253,92 +250,7 @@ def _checked_answer(call: _Call) -> tuple[ChannelAnswer | None, ReasonCode | Non
         return None, ReasonCode.CHANNEL_ERROR
     if not call.is_same:
         return None, ReasonCode.IDENTITY_CHANGED
-    return (call.answer, None) if _is_well_formed(call.answer) else (None, ReasonCode.WRONG_TYPE)
-
-
-def _is_well_formed(answer: Any) -> bool:
-    """Is it a ChannelAnswer (no subclass, which could do anything when looked at) whose fields are what they must be?"""
-    return (
-        type(answer) is ChannelAnswer
-        and type(answer.hits) is tuple
-        and type(answer.state) is str
-        and answer.state in CHANNEL_STATES
-        and (answer.code is None or type(answer.code) is ReasonCode)
-        and type(answer.candidate_count) is int
-        and answer.candidate_count >= 0
-        and _is_plain(answer.detail)
-    )
-
-
-def _is_plain(mapping: Any) -> bool:
-    """Is it a mapping that can be written down as JSON?"""
-    if type(mapping) is dict and all(type(name) is str and _is_atom(value) for name, value in mapping.items()):
-        return True  # as nearly all are: writing each of 300 down to find out takes three milliseconds
-    try:
-        canonical_json(dict(mapping))
-        return all(type(name) is str for name in mapping)
-    except Exception:  # noqa: BLE001  a mapping of foreign code
-        return False
-
-
-def _is_atom(value: Any) -> bool:
-    """Is it a text or a number of a kind that JSON can always hold?"""
-    return type(value) is str or value is None or (type(value) is int and -_WIDE < value < _WIDE)
-
-
-def _good_hits(hits: Iterable[Any], scope: ScopeKey, depth: int) -> tuple[tuple[Hit, ...], Counter[ReasonCode]]:
-    """Hits of this scope with finite scores and true hashes, ranked anew from 1 in the channel's order."""
-    good: list[Hit] = []
-    refused: Counter[ReasonCode] = Counter()
-    for hit in hits:
-        code = _hit_fault(hit, scope) if len(good) < depth else ReasonCode.WRONG_TYPE
-        if code is None:
-            good.append(_copied(hit, len(good) + 1))
-        else:
-            refused[code] += 1
-    return tuple(good), refused
-
-
-def _copied(hit: Hit, rank: int) -> Hit:
-    """A hit of our own, which its channel can't change any more. (dataclasses.replace takes four times as long.)"""
-    return Hit(
-        hit.chunk_id, hit.scope, rank, float(hit.score), hit.source_ref, hit.locator, hit.content, hit.content_hash,
-        hit.heading, hit.created_at, hit.file, hit.metadata,
-    )  # fmt: skip
-
-
-def _hit_fault(hit: Any, scope: ScopeKey) -> ReasonCode | None:
-    if type(hit) is not Hit or not all(type(text) is str for text in _texts(hit)):
-        return ReasonCode.WRONG_TYPE
-    if not all(map(_is_storable, (hit.chunk_id, hit.source_ref, hit.locator))) or not _is_plain(hit.metadata):
-        return ReasonCode.WRONG_TYPE
-    if type(hit.file) not in (FileRef, type(None)):
-        return ReasonCode.WRONG_TYPE
-    if type(hit.scope) is not ScopeKey or hit.scope.values() != scope.values():
-        return ReasonCode.WRONG_SCOPE
-    if not _is_finite(hit.score):
-        return ReasonCode.BAD_SCORE
-    return None if sha256_text(hit.content) == hit.content_hash else ReasonCode.CONFLICTING_ITEM
-
-
-def _texts(hit: Hit) -> tuple[Any, ...]:
-    return (hit.chunk_id, hit.content, hit.content_hash, hit.source_ref, hit.locator, hit.heading, hit.created_at)
-
-
-def _is_storable(text: str) -> bool:
-    """Does it say anything, and can SQLite keep it? Half a character (an unpaired surrogate) can't be kept."""
-    try:
-        return len(text.encode("utf-8")) > 0
-    except UnicodeEncodeError:
-        return False
-
-
-def _is_finite(score: Any) -> bool:
-    """Is it a number, not a boolean, that a float can hold?"""
-    try:
-        return isinstance(score, int | float) and not isinstance(score, bool) and math.isfinite(score)
-    except OverflowError:  # an integer too large for a float
-        return False
+    return (call.answer, None) if is_well_formed(call.answer) else (None, ReasonCode.WRONG_TYPE)
 
 
 def _trace(
@@ -384,7 +296,9 @@ def _below(query: str, account: _Account, floor: AnswerFloor | None) -> float | 
     if floor is None or any(trace.state not in ("ok", "empty") for trace in account.traces):
         return None
     evidence = answer_evidence(query, account.lists, {t.tool_name: _chunks_compared(t) for t in account.traces})
-    found = math.inf if evidence is None else strength(evidence, floor)
+    if evidence is None:
+        return None
+    found = strength(evidence, floor)
     return -found if found < 0 else None
 
 

@@ -18,6 +18,7 @@ from tests.docs.blocks import ROOT
 sys.path.insert(0, str(ROOT / "docs"))
 
 import _generate
+import _generate_sql
 
 # Reasons that sync and the decoder give beside those of the walk and the trusted folder.
 OTHER_REASONS = {"unknown_format", "name_not_utf8", "binary", "unreadable", "own_file"}
@@ -49,10 +50,10 @@ def test_every_command_has_its_help() -> None:
 def test_every_table_view_and_trigger_is_in_the_schema() -> None:
     """Each table and view has a heading and a comment; each trigger is named."""
     text = page("schema.md")
-    for kind, name, sql in _generate.schema_objects():
+    for kind, name, sql in _generate_sql.schema_objects():
         if kind in ("table", "view"):
             assert f"### {name}\n" in text
-            assert _generate._comment(sql), f"{kind} {name} has no comment below its first line"
+            assert _generate_sql._comment(sql), f"{kind} {name} has no comment below its first line"
         else:
             assert f"`{name}`" in text
     for path in (ROOT / "arr_sql" / "sql").glob("build_*.sql"):
@@ -62,10 +63,10 @@ def test_every_table_view_and_trigger_is_in_the_schema() -> None:
 
 def test_every_statement_is_listed_and_loaded() -> None:
     """Each statement file is in statements.md with its comment, and some module loads it."""
-    text, used = page("statements.md"), _generate.loaders()
-    for path in _generate.statement_files():
+    text, used = page("statements.md"), _generate_sql.loaders()
+    for path in _generate_sql.statement_files():
         assert f"[`{path.stem}`](../arr_sql/sql/{path.name})" in text
-        assert _generate.first_comment(path), f"{path.name} opens without a comment"
+        assert _generate_sql.first_comment(path), f"{path.name} opens without a comment"
         assert used[path.stem], f"no module loads {path.name}"
 
 
