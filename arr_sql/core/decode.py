@@ -60,9 +60,8 @@ def decode(data: bytes) -> Decoded | Undecodable:
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return _marked(data[len(mark) :], encoding)
-    for magic in _MAGIC:
-        if data.startswith(magic):
-            return Undecodable("binary", "known binary format")
+    if data.startswith(_MAGIC):
+        return Undecodable("binary", "known binary format")
     if data[257:262] == b"ustar" and b"\0" in data[:257]:  # a page on the format may say so just there
         return Undecodable("binary", "tar archive")
     try:

@@ -170,6 +170,8 @@ def _candidates(text: str) -> list[tuple[int, bool]]:
     """Indexes of the lines that hold a hint, in order, each with whether a hint of a shape is among them."""
     lowered = _lower(text)
     new = set(filterfalse(_clean.__contains__, lowered.split()))
+    if not new:
+        return []
     searched = "\n".join(new)
     present = frozenset(hint for hint in _HINTS if hint in searched)
     if len(_clean) > _MAX_CLEAN:

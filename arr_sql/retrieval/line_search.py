@@ -71,7 +71,8 @@ class LineSearch:
     index knows them as they are, and ``changed`` were read because it does not. ``damaged`` rows of it were left aside.
     ``scanned_bytes`` are bytes that were read. ``cut`` is None, ``max_files``, ``max_bytes``, ``max_results``,
     ``max_depth`` or ``deadline``. ``left_out`` names the first files of ``skipped`` as (root, path, reason), without
-    those that ignore rules and tool folders leave out.
+    those that ignore rules and tool folders leave out. ``files`` are those with hits: by (root, path) the size and the
+    mtime_ns that they had when they were read.
     """
 
     hits: list[LineHit] = field(default_factory=list)
@@ -81,6 +82,7 @@ class LineSearch:
     skipped: dict[str, int] = field(default_factory=dict)
     cut: str | None = None
     left_out: list[tuple[str, str, str]] = field(default_factory=list)
+    files: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     indexed: bool = False
     ruled_out: int = 0
     changed: int = 0
@@ -265,7 +267,12 @@ class _Search:
             decoded = decode(read.data)
             if isinstance(decoded, Undecodable):
                 self._leave_out(name, row.rel, decoded.code)
-            elif (cut := self._text(name, row.rel, decoded.text)) is not None:
+                continue
+            before = len(result.hits)
+            cut = self._text(name, row.rel, decoded.text)
+            if len(result.hits) > before:
+                result.files[name, row.rel] = read.size, read.mtime_ns
+            if cut is not None:
                 result.cut = cut
                 return
 
