@@ -60,7 +60,7 @@ COMMANDS = {
     "status": ("arr_sql.cli.project_commands:status", "Show what this scope holds and how each channel stands."),
     "doctor": (
         "arr_sql.cli.project_commands:doctor",
-        "Check this machine: Python, SQLite, sqlite-vec, the model, the file system, the project.",
+        "Check this machine: Python, SQLite, sqlite-vec, the model, Litestream, the file system, the project.",
     ),
     "scope": ("arr_sql.cli.scope_commands:scope", "The scopes of the file: list, open, merge-preview."),
     "db": (

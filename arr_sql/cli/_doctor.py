@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from arr_sql.errors import ArrError, ModelError, StoreMissing
+from arr_sql.errors import ArrError, InputError, ModelError, ReplicaError, StoreMissing
 
 if TYPE_CHECKING:
     from arr_sql.cli._shared import Where
@@ -24,7 +25,7 @@ class Examined:
 
 def examine(where: Where) -> list[Examined]:
     """All checks in order. Nothing is written."""
-    return [_python(), _sqlite(), _wal(), _vec(), _model(), *_project(where)]
+    return [_python(), _sqlite(), _wal(), _vec(), _model(), _litestream(), *_project(where)]
 
 
 def _python() -> Examined:
@@ -102,6 +103,16 @@ def _model() -> Examined:
         getattr(embedder, "engine_name", ""), ""
     )
     return Examined("model", "ok", f"{embedder.spec.id}, {embedder.spec.dimension} dimensions{engine}")
+
+
+def _litestream(places: Sequence[str] | None = None) -> Examined:
+    from arr_sql.replica.engine import examine_engine
+
+    try:
+        program, version = examine_engine(places)
+    except (ReplicaError, InputError) as error:
+        return Examined("litestream", "weaker", "none that can be used: no copies on other machines", str(error))
+    return Examined("litestream", "ok", f"{version} at {program}")
 
 
 def _project(where: Where) -> list[Examined]:

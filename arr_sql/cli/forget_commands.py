@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +89,12 @@ def forget(
 def _resume(database: Any, as_json: bool) -> None:
     with progress_bar("Finishing", quiet=as_json) as update:
         done = database.resume_forgetting(lambda phase, done, total: update(done, total))
+        replicas = database.copies_elsewhere() if done else ()
     if as_json:
-        print_json({"completed": list(done)})
+        print_json({"completed": list(done), "replicas": list(replicas)})
     else:
         echo(f"Finished: {', '.join(done)}." if done else "No erasure was interrupted.")
+        _print_copies(replicas)
 
 
 def _print_listing(listing: dict[str, Any], as_json: bool) -> None:
@@ -141,11 +144,17 @@ def _print_report(report: Any) -> None:
         note(
             f"Still on disk: {visible(name)}. Delete it or put it into .arrignore, or the next `arr sync` takes it in again."
         )
-    for name in report.replicas:
-        note(
-            f"The copy in {visible(name)} holds it until its older states are gone: run `arr replica purge {visible(name)}`."
-        )
+    _print_copies(report.replicas)
     if report.receipt_id is not None:
         note(
             "Other scopes' own copies are not touched. Older copies of the file still hold it: name backups with --backup."
         )
+
+
+def _print_copies(replicas: Sequence[str]) -> None:
+    for name in replicas:
+        note(
+            f"The copy in {visible(name)} holds it until its older states are gone: run `arr replica purge {visible(name)}`."
+        )
+        if "://" not in name and not Path(name).is_dir():
+            note("  That folder is not there now. If it is on a disk that is not attached, attach it first.")

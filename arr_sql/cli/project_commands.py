@@ -165,7 +165,7 @@ def _grep_state(roots: list[dict[str, Any]]) -> str:
 @project_options
 @json_option
 def doctor(where: Where, as_json: bool) -> None:
-    """Check this machine: Python, SQLite, sqlite-vec, the model, the file system, the project.
+    """Check this machine: Python, SQLite, sqlite-vec, the model, Litestream, the file system, the project.
 
     \b
     Example:

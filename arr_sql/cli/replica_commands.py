@@ -141,7 +141,9 @@ def _print_status(path: Path, target: Target, as_json: bool, *, in_one_line: boo
     if found.transaction is None:
         echo(f"Nothing is in {visible(found.target)}{_via(target)} yet.")
         return
-    behind = "nothing: all of the file is in the store" if found.is_complete else f"{found.lag_seconds:.1f} s"
+    behind = f"{found.lag_seconds:.1f} s" if found.lag_seconds else "unknown, since the clock was set back"
+    if found.is_complete:
+        behind = "nothing: all of the file is in the store"
     if in_one_line:
         echo(f"In the store: transaction {found.transaction}, taken {_short(found.copied_at)}; behind: {behind}.")
         return

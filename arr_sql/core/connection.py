@@ -56,6 +56,8 @@ WAL_RESET_FIXED = (3, 51, 3)
 # Before this, json_valid() in our CHECKs counts as unsafe under trusted_schema=OFF ("unsafe use of json_valid()").
 JSON_IS_INNOCUOUS = (3, 43, 0)
 BUSY_TIMEOUT_SECONDS = 5.0
+SHARED_MEMORY_BYTES = 32_768
+"""What SQLite needs beside a file in WAL mode, even to read it."""
 PAGE_SIZE = 8192
 """Of new files. A chunk's row takes about a kilobyte, so pages of 4 KB leave a sixth of the table unused, these a half of that."""
 
@@ -344,11 +346,31 @@ def _translated(error: Any, path: Path) -> StoreError:
         return StoreMissing(
             f"'{path}' can't be opened ({text}). Check that the folder exists and that you may read it."
         )
+    if "invalid fts5 file format" in lower:
+        return StoreError(
+            f"The text index of '{path}' was written by SQLite 3.42 or newer, and {sqlite3.sqlite_version}, which runs here, can't"
+            " read it. Install pysqlite3, or use a newer Python; `arr doctor` says which SQLite runs."
+        )
+    # A full disk has no room for the shared memory of the log either, and SQLite calls that a failure of the disk.
+    if "disk i/o error" in lower and _is_full(path):
+        return StoreFull(
+            f"The disk that holds '{path}' is full: SQLite has no room for what it keeps beside the file. Free some space,"
+            " and run it again."
+        )
     if "disk i/o error" in lower:
         return StoreError(
             f"The disk failed while reading or writing '{path}' ({text}). Check the disk, then `arr db check`."
         )
     return StoreError(f"SQLite on '{path}': {text}. Run `arr db check`.")
+
+
+def _is_full(path: Path) -> bool:
+    import shutil  # with its compression modules, so only here
+
+    try:
+        return shutil.disk_usage(path.resolve().parent).free < SHARED_MEMORY_BYTES
+    except OSError:
+        return False
 
 
 def _require_sqlite(path: Path) -> None:

@@ -30,6 +30,11 @@ NETWORK_KINDS = frozenset(
 )
 
 
+def follow_link(path: Path) -> Path:
+    """The file itself, where ``path`` is a link to it: SQLite keeps its log, and this program its locks, beside that one."""
+    return path.resolve() if path.is_symlink() else path
+
+
 def filesystem_kind(folder: Path, mounts: str | None = None) -> str:
     """The file system's name (``ext4``, ``nfs4``, ...), or ``unknown`` where the system does not tell."""
     if mounts is None:

@@ -11,6 +11,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from arr_sql.core.filesystem import follow_link
 from arr_sql.core.git_identity import GitIdentity, read_git_identity
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.settings import CONFIG_NAME, Settings, read_settings
@@ -52,7 +53,8 @@ def find_project(
     ):
         folder = git.top / folder.relative_to(git.main_worktree)  # its arr.toml, but this tree's files
     scope, notes = derive_scope(folder, settings, git, environment=environment, branch=branch)
-    return Project(folder, settings, database or _database(folder, settings, git), scope, git, notes)
+    found = follow_link(database or _database(folder, settings, git))
+    return Project(folder, settings, found, scope, git, notes)
 
 
 def derive_scope(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from arr_sql.core.analysis import ANALYSER_VERSION
 from arr_sql.core.clock import utc_now
 from arr_sql.core.connection import Connection, open_reader, open_writer, store_errors, write_transaction
+from arr_sql.core.filesystem import follow_link
 from arr_sql.core.migrations import migrate, require_current
 from arr_sql.core.project import Project
 from arr_sql.core.research_models import ScopeKey
@@ -51,6 +52,7 @@ class DatabaseBase:
 
         ``language_model`` gives the model that a search may ask for advice (default: the environment's).
         """
+        path = follow_link(path)
         self.path, self.scope = path, scope
         self.project_folder = project_folder or path.resolve().parent
         self.actor = actor or current_actor()
@@ -73,6 +75,7 @@ class DatabaseBase:
     @classmethod
     def create(cls, path: Path, scope: ScopeKey, **options: Any) -> Self:
         """Make the file (or bring an older one up to date) and open it."""
+        path = follow_link(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = open_writer(path, create=True)
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arr_sql.core.connection import Connection, open_writer, read_transaction, store_errors, write_transaction
+from arr_sql.core.filesystem import follow_link
 from arr_sql.core.migrations import require_current
 from arr_sql.database.sources import SourceMethods
 from arr_sql.errors import InputError
@@ -68,6 +69,7 @@ class ForgettingMethods(SourceMethods):
         from arr_sql.replica.copying import no_copying
 
         request = _request(memory_ids, source_refs, queries, whole_scope)
+        backups = [follow_link(backup) for backup in backups]
         for backup in backups:
             _require_backup(backup, self.path)
         with no_copying(self.path):
@@ -101,7 +103,6 @@ class ForgettingMethods(SourceMethods):
     ) -> ForgetReport:  # fmt: skip
         """Every file is searched for what went out of any of them: a backup may hold what was changed here long ago."""
         from arr_sql.memory.forget_proof import prove, record_scan
-        from arr_sql.replica.register import copies_elsewhere
 
         probes, texts = own.probes, own.texts
         for _, item in copies:
@@ -128,13 +129,31 @@ class ForgettingMethods(SourceMethods):
             held_here,
             self._still_on_disk(own.names),
             tuple(backups),
-            copies_elsewhere(writer),
+            self.copies_elsewhere(),
         )
 
     def resume_forgetting(self, progress: Progress = lambda phase, done, total: None) -> tuple[str, ...]:
-        """Finish erasures of this scope that were interrupted before their bytes were proven gone; their receipts."""
-        writer = self._ready_writer()
-        return self._complete(writer, self._unproven(writer), progress)
+        """Finish erasures of this scope that were interrupted before their bytes were proven gone; their receipts.
+
+        Raises StateError while a copy to another place runs.
+        """
+        from arr_sql.replica.copying import no_copying
+        from arr_sql.replica.taken import forget_taken
+
+        with no_copying(self.path):
+            writer = self._ready_writer()
+            interrupted = self._unproven(writer)
+            if interrupted:
+                forget_taken(self.path)
+            return self._complete(writer, interrupted, progress)
+
+    def copies_elsewhere(self) -> tuple[str, ...]:
+        """Where copies of the file were begun (`arr replica start`); their older states may hold what was erased."""
+        from arr_sql.replica.register import copies_elsewhere
+
+        reader = self._reader("main")
+        with store_errors(self.path):
+            return copies_elsewhere(reader)
 
     def _unproven(self, writer: Connection) -> list[tuple[int, str]]:
         from arr_sql.memory.forget_receipts import unproven_receipts

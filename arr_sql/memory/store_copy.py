@@ -92,7 +92,7 @@ def mark_read_copy(path: Path) -> None:
     """
     make_single_file(path)
     _mark(path, _READ_COPY)
-    path.chmod(0o444)
+    path.chmod(path.stat().st_mode & 0o444)  # readable for whom it was before
 
 
 def _mark(path: Path, version: int) -> None:

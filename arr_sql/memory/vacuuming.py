@@ -65,8 +65,8 @@ def vacuum(
     """Write the text index and the file anew; the bytes before and after. Every answer stays the same.
 
     Readers go on; who wants to write waits, and a sync that runs is waited for. Raises StoreFull before anything is begun
-    when the disk has too little room, StoreBusy while another process writes, or keeps an older state of the file (then the
-    file is written anew, and the same call gives the rest back).
+    when the disk has too little room, or later when that of temporary files has; StoreBusy while another process writes, or
+    keeps an older state of the file (then the file is written anew, and the same call gives the rest back).
     """
     with process_lock(path.with_name(path.name + SYNC_LOCK), WAIT_SECONDS):
         before = read_space(connection, path, disk)
@@ -81,9 +81,17 @@ def vacuum(
                 compact_text_index(connection)
         progress("Writing the file anew")
         with store_errors(path):
-            connection.execute("PRAGMA temp_store=FILE")  # else the whole copy is held in memory
+            # Else the whole copy is held in memory, as it is anyway by an SQLite that is compiled with TEMP_STORE=3 (pysqlite3's).
+            connection.execute("PRAGMA temp_store=FILE")
         try:
             compact(connection, path)
+        except StoreFull:
+            if disk(path) < before.needed:
+                raise
+            raise StoreFull(
+                f"There is room beside '{path}', but not for {before.file - before.free:,} bytes in the folder where SQLite keeps"
+                " temporary files. No row was changed; name a roomier one in SQLITE_TMPDIR, and run this again."
+            ) from None
         finally:
             connection.execute("PRAGMA temp_store=MEMORY")
         after = read_space(connection, path, disk)

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from arr_sql.core.clock import utc_now
-from arr_sql.core.connection import SQLITE_VERSION, WAL_RESET_FIXED, open_reader, open_writer, store_errors
+from arr_sql.core.connection import SQLITE_VERSION, WAL_RESET_FIXED, open_writer, store_errors
 from arr_sql.core.process_lock import process_lock
 from arr_sql.errors import InputError, ReplicaError, StateError, StoreBusy, StoreError
 from arr_sql.replica.engine import complaint, find_engine, list_store, read_line
-from arr_sql.replica.register import known_targets, note_event
+from arr_sql.replica.register import note_event, targets_of
 from arr_sql.replica.taken import forget_taken, is_newest_of
 from arr_sql.replica.target import Target, engine_config, engine_environment
 
@@ -66,10 +66,11 @@ def copy_continuously(
     if target.kind == "folder":
         _prepare_folder(Path(target.text), path)
     with only_process(path) as lock:
-        if target.kind == "folder":
+        is_known = target in targets_of(path)
+        if target.kind == "folder" and is_known:
             tidy_folder(Path(target.text))
-        known, stored = _known(path), list_store(path.resolve(), target)
-        if stored and target not in known:
+        stored = list_store(path.resolve(), target)
+        if not is_known and (stored or is_set_aside(target)):
             raise InputError(
                 f"{target.text} holds the copy of another file, which this one would spoil. Name a new or empty place."
             )
@@ -199,20 +200,31 @@ def _prepare_folder(folder: Path, path: Path) -> None:
 
 
 def tidy_folder(folder: Path) -> None:
-    """Undo a purge that was killed before its new copy was whole, or end one that was killed after."""
-    shutil.rmtree(folder / DOOMED_FILES, ignore_errors=True)
+    """Undo a purge that was killed before its new copy was whole, or end one that was killed after.
+
+    Raises ReplicaError when files can't be removed: they hold what was to be forgotten, so that is not passed over.
+    """
+    _remove(folder / DOOMED_FILES)
     if (folder / OLD_FILES).is_dir():
-        shutil.rmtree(folder / FILES, ignore_errors=True)
+        _remove(folder / FILES)
         (folder / OLD_FILES).rename(folder / FILES)
 
 
-def _known(path: Path) -> list[Target]:
-    reader = open_reader(path)
+def is_set_aside(target: Target) -> bool:
+    """Does the folder hold files that a purge, killed in the middle, has set aside?"""
+    return target.kind == "folder" and any((Path(target.text) / name).is_dir() for name in (OLD_FILES, DOOMED_FILES))
+
+
+def _remove(folder: Path) -> None:
     try:
-        with store_errors(path):
-            return known_targets(reader)
-    finally:
-        reader.close()
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise ReplicaError(
+            f"'{folder}' could not be removed whole ({error.strerror or error}). It holds older states of the file: remove it,"
+            " then run this again."
+        ) from None
 
 
 @contextlib.contextmanager

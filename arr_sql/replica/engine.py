@@ -46,6 +46,11 @@ def find_engine(places: Sequence[str] | None = None) -> Path:
 
     Raises ReplicaError with the next step when it is missing or too old.
     """
+    return examine_engine(places)[0]
+
+
+def examine_engine(places: Sequence[str] | None = None) -> tuple[Path, str]:
+    """As :func:`find_engine`, with what the program says of its version."""
     places = [sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)] if places is None else places
     found = next(filter(None, (shutil.which("litestream", path=place) for place in places)), None)
     if found is None:
@@ -59,7 +64,7 @@ def find_engine(places: Sequence[str] | None = None) -> Path:
         raise ReplicaError(
             f"'{found}' is Litestream {said[:40]}; 0.5 or newer is needed: pip install 'arr-sql[replica]'."
         )
-    return Path(found)
+    return Path(found), version[0]
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ from arr_sql.replica.copying import (
     tidy_folder,
 )
 from arr_sql.replica.engine import find_engine, list_store
-from arr_sql.replica.register import note_event
+from arr_sql.replica.register import note_event, targets_of
 from arr_sql.replica.taken import forget_taken
 from arr_sql.replica.target import Target
 
@@ -41,8 +41,8 @@ class Purged:
 def purge_store(path: Path, target: Target, *, actor: str, clock: Callable[[], datetime] = utc_now) -> Purged:
     """Leave in the folder ``target`` the file as it is now, and nothing older.
 
-    Raises InputError for a store on the network, StateError while a copy runs, ReplicaError when no new copy could be made:
-    then the old files are where they were.
+    Raises InputError for a store on the network and for another file's copy, StateError while a copy runs, ReplicaError when no
+    new copy could be made: then the old files are where they were.
     """
     if target.kind != "folder":
         raise InputError(
@@ -55,6 +55,10 @@ def purge_store(path: Path, target: Target, *, actor: str, clock: Callable[[], d
     files, aside = folder / FILES, folder / OLD_FILES
     if not files.is_dir() and not aside.is_dir():
         raise InputError(f"There is no copy in {target.text}.")
+    if target not in targets_of(path):
+        raise InputError(f"{target.text} holds the copy of another file. Nothing was removed.")
+    if files.is_symlink():  # it would be taken away, and the files stay where it leads
+        raise InputError(f"'{files}' is a link. Put the folder that it leads to in its place, then run this again.")
     with only_process(path) as lock:
         tidy_folder(folder)
         removed = len(list_store(path.resolve(), target))

@@ -38,7 +38,7 @@ def note_event(path: Path, target: Target, kind: str, *, actor: str, now: dateti
 def known_targets(connection: Connection) -> list[Target]:
     """Every target that a copy of this file was begun to, the latest first."""
     found: dict[Target, None] = {}
-    for row in reversed(connection.execute(load("read_replica_events")).fetchall()):
+    for row in reversed(_replica_events(connection)):
         if row["kind"] == "replica_started":
             details = json.loads(row["details"])
             found[Target(details["kind"], row["subject_id"], details["endpoint"], details["region"])] = None
@@ -46,23 +46,38 @@ def known_targets(connection: Connection) -> list[Target]:
 
 
 def copies_elsewhere(connection: Connection) -> tuple[str, ...]:
-    """The targets that may still hold older states of the file: all that are known, but folders that are gone."""
-    return tuple(
-        target.text
-        for target in known_targets(connection)
-        if target.kind == "s3" or (Path(target.text) / "ltx").is_dir()
-    )
+    """The targets that may hold older states of the file: all that are known.
+
+    A folder that is not there may be on a disk that is not attached, and an empty one the place where that disk belongs.
+    """
+    return tuple(target.text for target in known_targets(connection))
 
 
-def latest_target(path: Path) -> Target:
-    """The target of the copy that was begun last. Raises InputError when none ever was."""
+def is_clock_set_back(connection: Connection) -> bool:
+    """Does an event since the last copy was begun say that the clock was set back? Then times don't tell what came first."""
+    starts = [row["seq"] for row in _replica_events(connection) if row["kind"] == "replica_started"]
+    steps = connection.execute(load("read_clock_steps"), {"since": max(starts, default=0)})
+    return steps.fetchone() is not None
+
+
+def _replica_events(connection: Connection) -> list[Any]:
+    return connection.execute(load("read_replica_events")).fetchall()
+
+
+def targets_of(path: Path) -> list[Target]:
+    """As :func:`known_targets`, of a file that nobody has opened here."""
     reader = open_reader(path)
     try:
         with store_errors(path):
             require_current(reader, path)
-            found = known_targets(reader)
+            return known_targets(reader)
     finally:
         reader.close()
+
+
+def latest_target(path: Path) -> Target:
+    """The target of the copy that was begun last. Raises InputError when none ever was."""
+    found = targets_of(path)
     if not found:
         raise InputError("No copy of this file was ever begun. Run `arr replica start FOLDER`, or name the target.")
     return found[0]

@@ -27,7 +27,8 @@ from arr_sql.errors import InputError, ReplicaError, StoreDamaged
 from arr_sql.memory.audit_anchor import anchor_damages, database_hash_at
 from arr_sql.memory.audit_log import last_event
 from arr_sql.memory.store_copy import bring_up_to_date, is_read_copy, mark_read_copy, new_store, require_whole
-from arr_sql.replica.engine import ask, list_store
+from arr_sql.replica.copying import FILES, OLD_FILES, is_set_aside
+from arr_sql.replica.engine import StoredFile, ask, list_store
 from arr_sql.replica.status import oldest_state
 from arr_sql.replica.target import Target
 
@@ -82,9 +83,7 @@ def follow_store(
             time.sleep(every)
         if output.exists() and not is_read_copy(output):
             raise InputError(f"'{output}' is not a read copy of a store. It is not replaced; name another file.")
-        files = list_store(output.resolve(), target)
-        if not files:
-            raise InputError(f"There is no copy in {target.text}. Was `arr replica start` run with this target?")
+        files = _stored_files(output, target)
         if files[-1].last == held:
             continue
         made = output.with_name(f".{output.name}.{os.getpid()}.part")
@@ -104,12 +103,23 @@ def follow_store(
         tell(described)
 
 
+def _stored_files(path: Path, target: Target) -> list[StoredFile]:
+    """What the store holds. Raises InputError when that is nothing."""
+    files = list_store(path.resolve(), target)
+    if files:
+        return files
+    if is_set_aside(target):
+        raise InputError(
+            f"A purge of {target.text} was interrupted, and the copy is set aside in it. Run `arr replica purge` again where the"
+            f" file is; if that is lost, rename '{OLD_FILES}' to '{FILES}' there."
+        )
+    raise InputError(f"There is no copy in {target.text}. Was `arr replica start` run with this target?")
+
+
 def _fetch(target: Target, made: Path, at: datetime | None) -> tuple[int, datetime]:
     """Let the engine make the file; its newest transaction and when that was taken."""
     place = made.resolve()
-    files = list_store(place, target)
-    if not files:
-        raise InputError(f"There is no copy in {target.text}. Was `arr replica start` run with this target?")
+    files = _stored_files(place, target)
     options = ["-json", "-o", str(place)]
     if at is not None:
         oldest = oldest_state(files)

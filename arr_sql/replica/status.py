@@ -2,7 +2,8 @@
 
 What the engine took last says up to which byte of which WAL it goes (:mod:`arr_sql.replica.taken`). Frames behind that byte
 are not copied yet. Where the WAL has been begun anew, or is gone because nobody has the file open, the time of the last event
-of the audit log decides: every write has one.
+of the audit log decides: every write has one. A clock that was set back since makes times worthless, and a store whose newest
+file is not the one that was taken has another machine's states: then the copy counts as behind.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from pathlib import Path
 
 from arr_sql.core.clock import from_text, to_text, utc_now
 from arr_sql.core.connection import open_reader, store_errors
+from arr_sql.errors import InputError
 from arr_sql.memory.audit_log import last_event
 from arr_sql.replica.copying import is_copying
 from arr_sql.replica.engine import StoredFile, list_store
-from arr_sql.replica.taken import Taken, newest_taken
+from arr_sql.replica.register import is_clock_set_back, targets_of
+from arr_sql.replica.taken import Taken, is_of, newest_taken
 from arr_sql.replica.target import Target
 
 _WAL_HEADER, _FRAME_HEADER = 32, 24
@@ -43,8 +46,13 @@ class ReplicaStatus:
 
 
 def replica_status(path: Path, target: Target, now: datetime | None = None) -> ReplicaStatus:
-    """The copy of ``path`` in ``target``. Raises ReplicaError when the store can't be asked, StoreError for the file."""
+    """The copy of ``path`` in ``target``.
+
+    Raises ReplicaError when the store can't be asked, InputError when it holds another file's copy, StoreError for the file.
+    """
     files = list_store(path.resolve(), target)
+    if files and target not in targets_of(path):
+        raise InputError(f"{target.text} holds the copy of another file.")
     now = now or utc_now()
     running = is_copying(path)
     if not files:
@@ -52,7 +60,7 @@ def replica_status(path: Path, target: Target, now: datetime | None = None) -> R
     newest = files[-1]
     local = newest_taken(path)
     moment = local.at if local is not None and local.last == newest.last else newest.at
-    is_complete = (local is None or local.last <= newest.last) and _is_all_taken(path, local, moment)
+    is_complete = (local is None or is_of(local, files)) and _is_all_taken(path, local, moment)
     return ReplicaStatus(
         target.text, target.endpoint, running, newest.last, to_text(moment), to_text(oldest_state(files)),
         sum(file.size for file in files), is_complete,
@@ -81,6 +89,6 @@ def _is_all_taken(path: Path, local: Taken | None, moment: datetime) -> bool:
     try:
         with store_errors(path):
             row = last_event(reader)
+            return row is None or (from_text(row["at"]) <= moment and not is_clock_set_back(reader))
     finally:
         reader.close()
-    return row is None or from_text(row["at"]) <= moment

@@ -66,12 +66,19 @@ def newest_taken(path: Path) -> Taken | None:
 def is_newest_of(path: Path, stored: Sequence[StoredFile]) -> bool:
     """Is the newest transaction that was taken also the newest in the store, the same file?"""
     local = newest_taken(path)
-    if local is None or not stored or stored[-1].last != local.last:
-        return False
-    return any(
+    return local is not None and any(_is_copy(file, local) for file in stored) and stored[-1].last == local.last
+
+
+def is_of(local: Taken, stored: Sequence[StoredFile]) -> bool:
+    """As :func:`is_newest_of`, but content with the number where the store has merged the file into another one."""
+    single = [file for file in stored if file.level == 0 and file.last == local.last]
+    return stored[-1].last == local.last and (not single or any(_is_copy(file, local) for file in single))
+
+
+def _is_copy(file: StoredFile, local: Taken) -> bool:
+    return (
         file.level == 0
         and file.last == local.last
         and file.size == local.size
         and abs(file.at - local.at) < _SAME_MOMENT
-        for file in stored
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from arr_sql.cli._doctor import _litestream
 from arr_sql.core.research_models import SCOPE_COLUMNS
 from tests.cli.support import arr
 
@@ -110,12 +112,26 @@ def test_doctor_checks_the_machine_and_the_project(project: Path, tmp_path: Path
     assert ran.code == 0
     states = {item["check"]: item["state"] for item in ran.json}
     assert list(states) == [
-        "python", "sqlite", "writers", "sqlite-vec", "model", "project", "file system", "database",
+        "python", "sqlite", "writers", "sqlite-vec", "model", "litestream", "project", "file system", "database",
     ]  # fmt: skip
     assert {states["python"], states["sqlite"], states["project"], states["database"]} == {"ok"}
     outside = arr("doctor", "--json", cwd=tmp_path).json[-1]
     assert (outside["check"], outside["state"]) == ("project", "weaker") and "arr init" in outside["next"]
     assert "arr init" in arr("doctor", cwd=tmp_path).out
+
+
+def test_doctor_says_whether_copies_can_be_made(tmp_path: Path) -> None:
+    """Without Litestream, or with one that is too old, everything else works: `weaker`, with what to install."""
+    missing = _litestream([str(tmp_path)])
+    assert missing.state == "weaker" and "pip install 'arr-sql[replica]'" in missing.next_step
+    for version, state in (("v0.3.13", "weaker"), ("v0.5.14", "ok")):
+        if sys.platform == "win32":
+            (tmp_path / "litestream.bat").write_text(f"@echo {version}\n", "utf-8")
+        else:
+            (tmp_path / "litestream").write_text(f"#!/bin/sh\necho {version}\n", "utf-8")
+            (tmp_path / "litestream").chmod(0o755)
+        found = _litestream([str(tmp_path)])
+        assert found.state == state and version[:4] in found.found + found.next_step
 
 
 def test_doctor_names_a_broken_database(project: Path) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import struct
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -330,6 +332,22 @@ def test_each_error_of_the_driver_has_its_own(text: str, kind: type[ArrError]) -
         raise sqlite3.OperationalError(text)
     assert (type(caught.value), "'lab.db'" in str(caught.value)) == (kind, True)
     assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
+
+
+def test_a_failing_disk_that_is_full_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite calls it a failure of the disk when there is no room for the shared memory of its log."""
+    for free, kind in ((32_767, StoreFull), (32_768, StoreError)):
+        monkeypatch.setattr(shutil, "disk_usage", lambda path, free=free: SimpleNamespace(free=free))
+        with pytest.raises(StoreError) as caught, store_errors(tmp_path / "lab.db"):
+            raise sqlite3.OperationalError("disk I/O error")
+        assert type(caught.value) is kind
+
+
+def test_a_text_index_of_a_newer_sqlite_says_what_to_install() -> None:
+    """FTS5's own words name a command that would not help."""
+    said = r"written by SQLite 3\.42 or newer, and .* can't read it\. Install pysqlite3"
+    with pytest.raises(StoreError, match=said), store_errors(Path("lab.db")):
+        raise sqlite3.OperationalError("invalid fts5 file format (found 5, expected 4) - run 'rebuild'")
 
 
 def test_errors_of_our_own_pass_through() -> None:

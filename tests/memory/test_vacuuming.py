@@ -110,6 +110,22 @@ def test_a_file_that_may_not_grow_stays_whole(database: ResearchDatabase) -> Non
     assert check_store(database.path).passed
 
 
+def test_a_folder_for_temporary_files_without_room_is_named(
+    database: ResearchDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk of the file has room, so it is another one that is full: the error says which, and how to choose it."""
+
+    def full(*_: object) -> None:
+        raise StoreFull("The disk that holds 'x' is full.")
+
+    monkeypatch.setattr(vacuuming, "compact", full)
+    with pytest.raises(StoreFull, match="name a roomier one in SQLITE_TMPDIR"):
+        database.vacuum()
+    monkeypatch.undo()
+    database.vacuum()
+    assert check_store(database.path).passed
+
+
 def test_it_waits_for_a_sync_and_for_writers(database: ResearchDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside a running sync, or an open write transaction, it gives up with StoreBusy and has changed nothing."""
     monkeypatch.setattr(vacuuming, "WAIT_SECONDS", 0.05)

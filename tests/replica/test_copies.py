@@ -7,8 +7,11 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ from arr_sql.core.table_rows import table_names, table_rows
 from arr_sql.database import ResearchDatabase
 from arr_sql.errors import InputError, ReplicaError, StateError, StoreDamaged, StoreReadOnly
 from arr_sql.memory.store_check import check_store
-from arr_sql.replica.copying import copy_continuously, require_fit
+from arr_sql.replica.copying import copy_continuously, only_process, require_fit
 from arr_sql.replica.engine import find_engine, list_store
 from arr_sql.replica.purge import purge_store
 from arr_sql.replica.register import copies_elsewhere, latest_target
@@ -50,6 +53,27 @@ def database(make_database: MakeDatabase, write: Callable[..., Path], tmp_path: 
 
 def once(database: ResearchDatabase, target: Target) -> None:
     copy_continuously(database.path, target, actor="ana", is_once=True)
+
+
+def follow_once(target: Target, output: Path) -> None:
+    follow_store(target, output, every=1, tell=lambda made: None, rounds=1)
+
+
+@contextmanager
+def make_other(folder: Path) -> Iterator[ResearchDatabase]:
+    """Another project's file."""
+    with ResearchDatabase.create(
+        folder / "other" / "arr.db", SCOPE, project_folder=folder / "other", embedder=FakeEmbedder
+    ) as made:
+        made.add_memory(title="Theirs", content="The only copy of it.")
+        yield made
+
+
+def link(name: Path, leads_to: Path) -> None:
+    try:
+        name.symlink_to(leads_to, target_is_directory=leads_to.is_dir())
+    except OSError:
+        pytest.skip("this account may not make links here")
 
 
 def contents(path: Path) -> dict[str, list[dict[str, Any]]]:
@@ -262,7 +286,7 @@ def test_forgetting_names_the_copies_and_purging_empties_them(database: Research
     assert kinds == ["replica_started", "replica_purged"]
     shutil.rmtree(target.text)
     reader = open_reader(database.path)
-    assert copies_elsewhere(reader) == ()  # the folder is gone
+    assert copies_elsewhere(reader) == (target.text,)  # its disk may only be somewhere else today
     reader.close()
 
 
@@ -281,6 +305,126 @@ def test_a_purge_that_was_killed(database: ResearchDatabase, tmp_path: Path, sta
     assert [item.name for item in folder.iterdir()] == ["ltx"]
     purge_store(database.path, target, actor="ana")
     assert contents(Path(restore_store(target, tmp_path / "b.db").file)) == contents(database.path)
+
+
+@needs_engine
+def test_what_a_killed_purge_set_aside_is_named(database: ResearchDatabase, tmp_path: Path) -> None:
+    """Who restores is told where the copy is; another file neither takes the folder nor undoes the purge in it."""
+    target, folder = parse_target(str(tmp_path / "copy")), tmp_path / "copy"
+    once(database, target)
+    (folder / "ltx").rename(folder / "ltx.old")
+    for make in (lambda: restore_store(target, tmp_path / "a.db"), lambda: follow_once(target, tmp_path / "b.db")):
+        with pytest.raises(InputError, match=r"rename 'ltx\.old' to 'ltx'"):
+            make()
+    with make_other(tmp_path) as stranger, pytest.raises(InputError, match="the copy of another file"):
+        once(stranger, target)
+    assert [item.name for item in folder.iterdir()] == ["ltx.old"]
+    (folder / "ltx.old").rename(folder / "ltx")
+    assert contents(Path(restore_store(target, tmp_path / "a.db").file)) == contents(database.path)
+
+
+@needs_engine
+def test_another_file_s_copy_is_neither_purged_nor_reported_on(database: ResearchDatabase, tmp_path: Path) -> None:
+    """It may be the only one there is. Nothing of it is touched, and it is never called complete."""
+    target = parse_target(str(tmp_path / "theirs"))
+    with make_other(tmp_path) as stranger:
+        once(stranger, target)
+        held = list_store(stranger.path, target)
+        once(database, parse_target(str(tmp_path / "copy")))
+        for ask in (replica_status, partial(purge_store, actor="ana")):
+            with pytest.raises(InputError, match="holds the copy of another file"):
+                ask(database.path, target)
+        assert list_store(stranger.path, target) == held
+        assert contents(Path(restore_store(target, tmp_path / "a.db").file)) == contents(stranger.path)
+
+
+@needs_engine
+def test_a_store_that_another_machine_went_on_with_is_not_complete(tmp_path: Path) -> None:
+    """Its newest file has a higher number and a later time than anything here, and lacks what was written here."""
+    target = parse_target(str(tmp_path / "copy"))
+    with make_other(tmp_path) as made:
+        once(made, target)
+        made.add_memory(title="Only here", content="x")
+    b = Path(restore_store(target, tmp_path / "b.db").file)
+    with ResearchDatabase(b, SCOPE, embedder=FakeEmbedder) as other:
+        for number in range(2):
+            other.add_memory(title=f"There {number}", content="x")
+            once(other, target)
+    assert replica_status(b, target).is_complete and not replica_status(made.path, target).is_complete
+
+
+@needs_engine
+def test_a_clock_that_was_set_back_makes_nothing_complete(tmp_path: Path) -> None:
+    """What was written since has an older time than the copy, and is in no log beside the file; the next copy has it."""
+    target = parse_target(str(tmp_path / "copy"))
+    with make_other(tmp_path) as made:
+        path = made.path
+    once(made, target)
+    late = ResearchDatabase(path, SCOPE, clock=lambda: utc_now() - timedelta(hours=1), embedder=FakeEmbedder)
+    late.add_memory(title="Late", content="x")
+    late.close()  # the last one: SQLite takes the log away
+    assert not path.with_name(path.name + "-wal").exists()
+    assert not replica_status(path, target).is_complete
+    once(made, target)
+    assert replica_status(path, target).is_complete
+
+
+@needs_engine
+def test_what_a_purge_cannot_remove_is_said(database: ResearchDatabase, tmp_path: Path) -> None:
+    """Files that stay where a link leads, or that can't be removed, still hold what was erased."""
+    target, folder = parse_target(str(tmp_path / "copy")), tmp_path / "copy"
+    once(database, target)
+    (folder / "ltx").rename(tmp_path / "elsewhere")
+    link(folder / "ltx", tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="is a link"):
+        purge_store(database.path, target, actor="ana")
+    (folder / "ltx").unlink()
+    (tmp_path / "elsewhere").rename(folder / "ltx")
+    link(folder / "ltx.doomed", tmp_path / "notes")
+    with pytest.raises(ReplicaError, match=r"ltx\.doomed' could not be removed whole"):
+        purge_store(database.path, target, actor="ana")
+    assert list_store(database.path, target) and (tmp_path / "notes").is_dir()
+
+
+@needs_engine
+def test_an_erasure_that_was_interrupted_leaves_nothing_beside_the_file(
+    database: ResearchDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows gone, then the end: `resume_forgetting` removes what the engine keeps, by a link's name too, and not beside a copy."""
+    target = parse_target(str(tmp_path / "copy"))
+    once(database, target)
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("arr_sql.replica.taken.forget_taken", stop)
+    with pytest.raises(KeyboardInterrupt):
+        database.forget(source_refs=["notes/data.md"])
+    monkeypatch.undo()
+    assert list(taken_folder(database.path).rglob("*.ltx"))
+    link(tmp_path / "link.db", database.path)
+    with ResearchDatabase(tmp_path / "link.db", SCOPE, project_folder=tmp_path, embedder=FakeEmbedder) as linked:
+        with only_process(database.path), pytest.raises(StateError, match="is running"):
+            linked.resume_forgetting()
+        assert len(linked.resume_forgetting()) == 1
+        assert linked.copies_elsewhere() == (target.text,)
+        with only_process(database.path), pytest.raises(StateError, match="is running"):
+            linked.forget(source_refs=["notes/warmup.md"])
+    assert not taken_folder(database.path).exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file has no such permissions there")
+@needs_engine
+def test_a_read_copy_is_no_more_readable_than_it_was_made(database: ResearchDatabase, tmp_path: Path) -> None:
+    """Where only the owner may read what is made, only the owner may read the copy."""
+    target = parse_target(str(tmp_path / "copy"))
+    once(database, target)
+    before = os.umask(0o077)
+    try:
+        follow_once(target, tmp_path / "read.db")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "read.db").stat().st_mode & 0o777 == 0o400
 
 
 @needs_engine
