@@ -1,7 +1,7 @@
 """The rows of the line index: what one folder held when it was last looked at, packed and checked.
 
 Promise: a row that is not, to the last bit, what was written is an error (:class:`RowDamaged`), never another answer.
-A row of another program or another version of Unicode is read as absent: what it says may rest on other rules.
+A row that was made by other rules (:mod:`arr_sql.index.line_rules`) is read as absent.
 Who writes is :mod:`arr_sql.ingest.line_indexer`, who reads :mod:`arr_sql.retrieval.line_index`.
 
 Held by ``tests/index/test_line_rows.py``.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import struct
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +18,14 @@ from typing import Any
 from zlib import crc32
 
 from arr_sql.core.connection import Connection
+from arr_sql.core.decode import Undecodable, decode
+from arr_sql.core.line_sieve import make_sieve
+from arr_sql.core.redaction import has_secret, private_key_lines
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.rooted import FileStat, FolderStamp
 from arr_sql.core.statements import load
 from arr_sql.core.walk import LeftOutReason
-
-RELEASE = (
-    "0.1.0"  # this package's version (a test compares): another one may decode, fold, leave out or withhold otherwise
-)
-MADE_BY = f"1 {RELEASE} {unicodedata.unidata_version}"
+from arr_sql.index.line_rules import made_by
 
 # One letter for each name of a folder. Files, in the order of `stats`:
 SIEVED, READ, BINARY, UNREADABLE = "t", "r", "b", "u"
@@ -77,13 +75,24 @@ class FolderRow:
             place += length
 
 
+def mark_and_sieve(data: bytes) -> tuple[str, bytes]:
+    """What is kept of a file's content: its mark and its sieve. A file with a credential in it has none."""
+    decoded = decode(data)
+    if isinstance(decoded, Undecodable):
+        return (BINARY if decoded.code == "binary" else UNREADABLE), b""
+    if has_secret(decoded.text) or private_key_lines(decoded.text):
+        return READ, b""
+    sieve = make_sieve(decoded.text)
+    return (READ, b"") if sieve is None else (SIEVED, sieve)
+
+
 def pack(
     scope_id: int, root_id: int, path: str, stamp: FolderStamp | None, rules: str, marked: Sequence[tuple[str, str]],
     files: Sequence[tuple[FileStat, bytes]],
 ) -> dict[str, Any]:  # fmt: skip
     """The columns of a row. ``marked`` are the names with their marks, ``files`` those of them that are files."""
     row: dict[str, Any] = {
-        "scope_id": scope_id, "root_id": root_id, "path": path, "made_by": MADE_BY, "rules": rules,
+        "scope_id": scope_id, "root_id": root_id, "path": path, "made_by": made_by(), "rules": rules,
         **dict(zip(_STAMP, stamp or (None,) * 4, strict=True)),
         "names": "/".join(name for name, _ in marked), "marks": "".join(mark for _, mark in marked),
         "stats": b"".join(_STAT.pack(*stat) for stat, _ in files),
@@ -94,11 +103,11 @@ def pack(
 
 
 def unpack(row: Any) -> FolderRow | None:
-    """The row as it was packed; None for one of another program. Raises RowDamaged."""
+    """The row as it was packed; None for one that other rules made. Raises RowDamaged."""
     try:
         if row["check_sum"] != _check_sum(row):
             raise RowDamaged("the check sum does not match")
-        if row["made_by"] != MADE_BY:
+        if row["made_by"] != made_by():
             return None
         marks, names = row["marks"], row["names"].split("/") if row["marks"] else []
         stats = list(_STAT.iter_unpack(row["stats"]))

@@ -18,26 +18,21 @@ from pathlib import Path
 from typing import Any
 
 from arr_sql.core.connection import Connection, write_transaction
-from arr_sql.core.decode import Undecodable, decode
 from arr_sql.core.filesystem import filesystem_kind
-from arr_sql.core.line_sieve import make_sieve
-from arr_sql.core.redaction import has_secret, private_key_lines
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.rooted import FileRead, FileStat, FolderStamp, Root
 from arr_sql.core.walk import Found, Step, walk
 from arr_sql.errors import PathRefused
 from arr_sql.index.line_rows import (
-    BINARY,
     FILE_MARKS,
     FOLDER,
     LEFT_OUT_MARKS,
     NO_STAT,
     READ,
-    SIEVED,
-    UNREADABLE,
     FolderRow,
     RowDamaged,
     folder_rows,
+    mark_and_sieve,
     pack,
     remove_folders,
     set_folders,
@@ -208,13 +203,7 @@ def _mark(root: Root, rel: str) -> tuple[str, bytes]:
     read = root.read_file(rel, MAX_INDEXED_BYTES)
     if not isinstance(read, FileRead):
         return READ, b""
-    decoded = decode(read.data)
-    if isinstance(decoded, Undecodable):
-        return (BINARY if decoded.code == "binary" else UNREADABLE), b""
-    if has_secret(decoded.text) or private_key_lines(decoded.text):
-        return READ, b""
-    sieve = make_sieve(decoded.text)
-    return (READ, b"") if sieve is None else (SIEVED, sieve)
+    return mark_and_sieve(read.data)
 
 
 def _is_listable(stamp: FolderStamp, steps: Sequence[Step], looked_at: int) -> bool:

@@ -133,9 +133,9 @@ def test_nothing_added_is_an_error(make_database: MakeDatabase, tmp_path: Path) 
     assert make_database().drop_line_index() == 0
 
 
-def test_rows_of_another_program_are_made_anew(database: ResearchDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_other_rules_made_are_made_anew(database: ResearchDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are not used, and the next indexing reads all files again."""
-    monkeypatch.setattr("arr_sql.index.line_rows.MADE_BY", "0 0.0.9 9.0.0")
+    monkeypatch.setattr("arr_sql.index.line_rows.made_by", lambda: "0 9.0.0 1.0.0")
     database.build_line_index()
     refresh(database)
     monkeypatch.undo()
