@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from arr_sql.core.redaction import redact
 from arr_sql.errors import InputError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -59,6 +60,10 @@ class Target:
 
 def parse_target(text: str, endpoint: str | None = None, region: str | None = None) -> Target:
     """The target that a person names. Raises InputError; a message repeats no address, people paste keys into them."""
+    if redact(text) != text:  # it would stand in the audit log for good
+        raise InputError(
+            "That target looks as if it held a credential. Keys come from the environment; name a place without one."
+        )
     scheme = _SCHEME.match(text)
     if scheme is None:
         if endpoint or region:

@@ -19,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +29,9 @@ from arr_sql.core.research_models import ScopeKey
 from arr_sql.database import ResearchDatabase
 from arr_sql.errors import ArrError
 from arr_sql.index.embedders.protocol import Embedder
+from arr_sql.retrieval.answer_floor import AnswerFloor
 from arr_sql.retrieval.catalog import ChannelAnswer, Hit
+from arr_sql.retrieval.language_axis import language_axis
 from tests.conftest import SCOPE, FakeEmbedder, StepClock, other_scopes
 
 SCOPES = (SCOPE, *other_scopes())
@@ -125,7 +128,7 @@ class Forget:
 Step = Write | Rename | Delete | Remember | Move | Use | Embed | Search | Rebuild | Forget
 History = list[tuple[int, Step]]
 
-NAMES = ("a.md", "b.txt", "notes/c.md", "train.py")
+NAMES = ("a.md", "b.txt", "notes/c.md", "train.py", "refs.bib")
 WORDS = ("router", "budget", "design", "lr_decay", "loss", "plane", "ERR-42", "学习率", "减半", "warmup")
 TEXTS = (
     "router budget budget",
@@ -135,12 +138,33 @@ TEXTS = (
     "当验证集损失不再下降时，学习率减半。",
     "def lr_decay(loss):\n    return loss * 0.5  # ERR-42\n",
 )
+ENGLISH = (
+    "router budget",
+    "loss of the plane",
+    "warmup design",
+    "lr_decay and queue",
+    "copper shards",
+    "plane of zinc",
+)
+CHINESE = ("学习率减半", "损失发散", "预热步数", "队列排满", "路由预算", "平面设计")
+
+
+def library(english: int, chinese: int) -> str:
+    """References, each a chunk of its own, in two scripts: from five of each on a scope has a language axis."""
+    return "\n".join(
+        f"@misc{{k{n},\n title = {{{title}}}\n}}" for n, title in enumerate(ENGLISH[:english] + CHINESE[:chinese])
+    )
+
+
+LIBRARIES = (library(5, 5), library(6, 5), library(5, 6), library(6, 4))
 QUERIES = ("router budget", "lr_decay", "学习率减半", "ERR-42 loss", "plane", "nothing of the kind")
-MODELS = ("fake-16", "fake-b", "fake-c")
+MODELS = ("fake-16", "fake-b", "fake-c", AnswerFloor().model_id)
+"""The last one by name only: its scopes have a floor under an answer."""
 
 names, ids = st.sampled_from(NAMES), st.sampled_from(("m1", "m2", "m3"))
 texts = st.one_of(st.sampled_from(TEXTS), st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join))
 writes = st.builds(Write, names, texts, st.sampled_from((True, True, True, False)))
+libraries = st.builds(Write, st.just("refs.bib"), st.sampled_from(LIBRARIES))
 memories = st.builds(
     Remember, ids, texts, st.sampled_from((True, True, False)), st.sampled_from((None, "key")),
     st.sampled_from(((), ("a100",), ("a100-2",))),
@@ -149,6 +173,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
     writes,
     writes,
     memories,
+    libraries,
     st.builds(Rename, names, names),
     st.builds(Delete, names, st.booleans()),
     st.builds(Move, ids, st.sampled_from(("published", "revoked", "deprecated"))),
@@ -393,12 +418,28 @@ MODELS_IN_ANOTHER_ORDER: History = [
     (0, Embed()),
     (0, Use("fake-c")),
 ]
+# Everybody holds texts in two scripts, in other numbers: scope 0 has an axis and a floor; of the neighbours some have too.
+AN_AXIS_EACH: History = [
+    *[(who, Use(MODELS[3])) for who in (0, 1, 2)],
+    (1, Write("refs.bib", LIBRARIES[2])),
+    (1, Embed()),
+    (0, Write("refs.bib", LIBRARIES[0])),
+    (2, Write("refs.bib", LIBRARIES[3])),
+    (0, Embed()),
+    (2, Embed()),
+    (0, Search("学习率减半")),
+    (1, Write("a.md", CHINESE[5])),
+    (1, Embed()),
+]
+AXIS_QUERIES = ["学习率减半", "thylacine dodo"]
+"""The second is of something else altogether: its answer is below the floor."""
 
 
 @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 @given(histories, st.lists(st.sampled_from(QUERIES), min_size=1, max_size=2, unique=True), st.sampled_from((1, 2, 10)))
 @example(NEIGHBOURS_EVERYWHERE, ["router budget", "plane"], 10)
 @example(MODELS_IN_ANOTHER_ORDER, ["router"], 10)
+@example(AN_AXIS_EACH, AXIS_QUERIES, 10)
 def test_other_scopes_change_nothing(history: History, queries: list[str], k: int) -> None:
     """Evidence, order, scores, traces, plans, refusals, errors and ids are the same with and without neighbours."""
     alone, among = both_answers(history, queries, k)
@@ -406,6 +447,24 @@ def test_other_scopes_change_nothing(history: History, queries: list[str], k: in
 
 
 # --- The test can fail ------------------------------------------------------------------------------------------------------
+
+
+def test_an_axis_of_the_whole_file_would_be_noticed() -> None:
+    """The histories reach the axis and the floor; an axis made of every scope's texts changes what scope 0 is told."""
+
+    def of_all_scopes(reader: Connection, scope: ScopeKey, model: int) -> Any:
+        rows = reader.execute("SELECT c.content AS content, e.vector AS vector FROM chunk AS c JOIN chunk_embedding AS e "
+                              "ON e.chunk = c.id WHERE e.model = ? ORDER BY c.chunk_id", (model,))  # fmt: skip
+        return language_axis((row["content"], row["vector"]) for row in rows)
+
+    alone, among = both_answers(AN_AXIS_EACH, AXIS_QUERIES, 10)
+    assert alone == among
+    assert all(any(word in said for said in alone) for word in ('"language_axis_texts": 5', '"below_floor": '))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("arr_sql.retrieval.hot_vectors.read_language_axis", of_all_scopes)
+        alone, among = both_answers(AN_AXIS_EACH, AXIS_QUERIES, 10)
+    assert alone != among
+
 
 # What one writes first: one FTS5 table for all scopes and its own bm25(). The terms carry their scope, so no other scope's
 # row can match; but the function takes the number of rows and their average length from the whole table.

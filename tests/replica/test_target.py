@@ -44,6 +44,7 @@ def test_stores_that_are_allowed(text: str, endpoint: str | None) -> None:
         ("s3://lab/lumen", "http://localhost:9000?hush"), ("s3://lab/lumen", "http://127.0.0.1.hush.org"),
         ("s3://lab/lumen", "https://me:hush@store.org"), ("s3://lab/lumen", "http://10.0.0.5:9000"),
         ("s3://lab/lumen", "https://store.org/hush"), ("folder", "https://hush.org"), ("", None), (" ", None),
+        ("s3://lab/password=hush-hush-77/x", None), ("../copies/password=hush-hush-77", None),
     ],
 )  # fmt: skip
 def test_what_is_refused_is_not_repeated(text: str, endpoint: str | None) -> None:
