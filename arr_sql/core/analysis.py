@@ -18,7 +18,18 @@ from arr_sql.core import analysis_terms as cut
 from arr_sql.core.analysis_fold import UNSPACED, compiled, fold, prepare
 from arr_sql.core.analysis_words import STOP_CHARACTERS, STOP_WORDS
 
-__all__ = ["ANALYSER_VERSION", "Analysed", "analyse", "fold", "identifiers", "joined_terms", "phrase_in", "query_terms"]
+__all__ = [
+    "ANALYSER_VERSION",
+    "Analysed",
+    "analyse",
+    "as_phrase",
+    "fold",
+    "holds_phrase",
+    "identifiers",
+    "joined_terms",
+    "phrase_in",
+    "query_terms",
+]
 
 ANALYSER_VERSION = "1"
 """Changes when the terms of some text change; an index made by another version is rebuilt."""
@@ -139,15 +150,30 @@ _WORD_EDGE = rf"(?<=[^\W{UNSPACED}])(?![^\W{UNSPACED}])|(?<![^\W{UNSPACED}])(?=[
 
 def phrase_in(phrase: str, text: str) -> bool:
     """Tell whether ``text`` holds ``phrase``: folded, any white space for any other, no half words at its ends."""
-    wanted, folded = _SPACES.sub(" ", fold(phrase)).strip(), fold(text)
-    if not wanted or not all(word in folded for word in wanted.split(" ")):
+    wanted, folded = as_phrase(phrase), fold(text)
+    return all(word in folded for word in wanted.split(" ")) and holds_phrase(_SPACES.sub(" ", folded), wanted)
+
+
+def as_phrase(text: str) -> str:
+    """Return ``text`` folded, with single spaces: the form in which phrases are compared."""
+    return _SPACES.sub(" ", fold(text)).strip()
+
+
+def holds_phrase(within: str, wanted: str) -> bool:
+    """Tell the same as :func:`phrase_in` of two texts in the form of :func:`as_phrase`."""
+    place = within.find(wanted) if wanted else -1
+    if place < 0:
         return False
-    within = _SPACES.sub(" ", folded)
-    if wanted not in within:
-        return False
-    # Marking the edges of words lets one substring test, which is linear, look for whole words.
     edge = compiled(r"\b" if within.isascii() else _WORD_EDGE)
-    return edge.sub("\0", wanted) in edge.sub("\0", within)
+    size, is_word_first, is_word_last = len(wanted), edge.match(wanted), edge.match(wanted, len(wanted))
+    while place >= 0:
+        if (not is_word_first or edge.match(within, place)) and (not is_word_last or edge.match(within, place + size)):
+            return True
+        following = edge.search(within, place + 1) if is_word_first else None
+        if is_word_first and following is None:
+            return False
+        place = within.find(wanted, following.start() if following else place + 1)
+    return False
 
 
 def identifiers(text: str) -> list[str]:

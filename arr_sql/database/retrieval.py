@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from arr_sql.core.analysis import ANALYSER_VERSION
@@ -87,14 +88,19 @@ class RetrievalMethods(DatabaseBase):
             depth = limits.depth if k <= limits.depth else 1000
             limits = Limits(k=k, depth=depth, deadline_seconds=limits.deadline_seconds)
         started, now = time.monotonic(), self._clock()
-        catalog, vector = self._catalog(now)
+        roots = cache(self._grep_roots)
+        catalog, vector = self._catalog(now, roots)
         origin: PlanOrigin = "caller"
         if plan is not None:
             parsed = parse_plan(plan, query)
         else:
             parsed, origin = advice.plan(query, catalog.names())
-        policy, roots = self._policy(floor), {root.id: root for root in self._grep_roots()}
-        with store_errors(self.path), same_snapshot(list(self._readers.values())), FreshnessChecker(roots) as freshness:
+        policy = self._policy(floor)
+        with (
+            store_errors(self.path),
+            same_snapshot(list(self._readers.values())),
+            FreshnessChecker({root.id: root for root in roots()}) as freshness,
+        ):
             scope_row = read_scope(self._reader("main"), self.scope)
             outcome = run(
                 query, self.scope, parsed, catalog, policy=policy, limits=limits, stale=self._stale(),
@@ -144,7 +150,9 @@ class RetrievalMethods(DatabaseBase):
         catalog.register(make(self._reader(name)))
         self._extra_channels.append(make)
 
-    def _catalog(self, now: datetime | None = None) -> tuple[Catalog, VectorRetriever]:
+    def _catalog(
+        self, now: datetime | None = None, roots: Callable[[], Sequence[GrepRoot]] | None = None
+    ) -> tuple[Catalog, VectorRetriever]:
         """The channels. ``now`` decides what has expired: the very moment that the record keeps, so that a replay agrees."""
         catalog = Catalog()
         vector = VectorRetriever(
@@ -154,11 +162,12 @@ class RetrievalMethods(DatabaseBase):
             self._hot_vectors,
             self._older_vectors,
             clock=lambda: now or self._clock(),
+            by_row=self._hot_chunks.hits,
         )
         catalog.register(MemoryRetriever(self._reader("research-memory"), lambda: now or self._clock()))
-        catalog.register(Bm25Retriever(self._reader("bm25"), hot=self._hot_postings))
+        catalog.register(Bm25Retriever(self._reader("bm25"), hot=self._hot_postings, by_row=self._hot_chunks.hits))
         catalog.register(vector)
-        catalog.register(GrepRetriever(self._reader("grep"), self._grep_roots))
+        catalog.register(GrepRetriever(self._reader("grep"), roots or self._grep_roots))
         for number, make in enumerate(self._extra_channels):
             channel = make(self._reader(f"extra {number}"))
             catalog.register(channel)

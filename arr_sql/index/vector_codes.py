@@ -35,11 +35,15 @@ _BATCH = 4096
 class VectorCodes:
     """The codes of some vectors. Not changed after it is made; threads may share it."""
 
-    def __init__(self, vectors: Iterable[tuple[int, bytes]], dimension: int) -> None:
-        """``vectors``: an id and ``dimension`` little-endian float32 values each, at least one. Raises ModelError."""
+    def __init__(self, vectors: Iterable[tuple[int, bytes]], dimension: int, *, is_whole: bool = False) -> None:
+        """``vectors``: an id and ``dimension`` little-endian float32 values each, at least one. Raises ModelError.
+
+        ``is_whole`` keeps the values too, so that :meth:`nearest` can compare them.
+        """
         ids: list[int] = []
         codes: list[NDArray[np.int8]] = []
         scales: list[Floats] = []
+        whole: list[Floats] = []
         self._lost = 0.0
         for batch in _batches(vectors):
             ids.extend(number for number, _ in batch)
@@ -50,25 +54,47 @@ class VectorCodes:
             self._lost = max(self._lost, float(np.sqrt(np.einsum("ij,ij->i", lost, lost)).max()))
             codes.append(code)
             scales.append(scale)
+            if is_whole:
+                whole.append(values)
+        self._values = np.concatenate(whole) if whole else None
         self.ids = np.asarray(ids, np.int64)
         self._session = _product(np.concatenate(codes), np.concatenate(scales))
 
     @staticmethod
-    def bytes_for(count: int, dimension: int) -> int:
+    def bytes_for(count: int, dimension: int, *, is_whole: bool = False) -> int:
         """Memory that so many vectors take, about."""
-        return count * (dimension + 12)
+        return count * (dimension + 12 + 4 * dimension * is_whole)
+
+    @property
+    def is_whole(self) -> bool:
+        """Are the float32 values kept?"""
+        return self._values is not None
 
     def candidates(self, query: bytes, k: int) -> list[int]:
         """Ids of the vectors that may be among the ``k`` nearest, in the order in which they were given."""
+        return self.ids[self._places(query, k)].tolist()  # type: ignore[no-any-return]
+
+    def nearest(self, query: bytes, k: int) -> list[tuple[int, float]]:
+        """Ids and cosines (as :func:`cosines_of`) of the ``k`` nearest and of all that are equal to the last to 1e-9."""
+        assert self._values is not None
+        places = self._places(query, k)
+        products = np.multiply(self._values[places], np.frombuffer(query, "<f4"), dtype=np.float64)
+        near = products.sum(axis=1)
+        if near.size > k:
+            kept = np.flatnonzero(near >= np.partition(near, near.size - k)[near.size - k] - 1e-9)
+            places, products, near = places[kept], products[kept], near[kept]
+        return list(zip(self.ids[places].tolist(), _rounded(products, near), strict=True))
+
+    def _places(self, query: bytes, k: int) -> NDArray[np.intp]:
         rows, scales, lost = _two_codes(np.frombuffer(query, "<f4"))
         (products,) = self._session.run(None, {"query": rows})
         near = products[0] * scales[0] + products[1] * scales[1]
         if k >= near.size:
-            return list(map(int, self.ids))
+            return np.arange(near.size)
         kth = np.partition(near, near.size - k)[near.size - k]
         # 1.001: unit vectors are unit to float32 rounding; the query's own loss counts against every vector.
         error = 1.001 * (self._lost + lost) + SLACK
-        return list(map(int, self.ids[near >= kth - np.float32(2 * error)]))
+        return np.flatnonzero(near >= kth - np.float32(2 * error))
 
 
 def best_of(query: bytes, vectors: list[tuple[int, bytes]], k: int) -> set[int]:
@@ -92,8 +118,13 @@ def cosines_of(query: bytes, vectors: Sequence[bytes]) -> list[float]:
         return []
     wanted = np.frombuffer(query, "<f4").astype(np.float64)
     products = np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1) * wanted
-    error, found = 1.01 * wanted.size * 2.0**-53, []
-    for place, total in enumerate(products.sum(axis=1).tolist()):
+    return _rounded(products, products.sum(axis=1))
+
+
+def _rounded(products: NDArray[np.float64], sums: NDArray[np.float64]) -> list[float]:
+    """The exactly rounded sums of the rows of ``products`` at 12 significant digits, given those in floating point."""
+    error, found = 1.01 * products.shape[1] * 2.0**-53, []
+    for place, total in enumerate(sums.tolist()):
         least, most = significant(total - error), significant(total + error)
         found.append(least if least == most else significant(math.fsum(products[place].tolist())))
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from arr_sql.core.connection import Connection
@@ -20,10 +21,15 @@ def vector_state(connection: Connection, scope: ScopeKey) -> list[Any]:
     return connection.execute(load("read_vector_state"), scope.bindings()).fetchall()
 
 
-def vector_revision(connection: Connection, scope: ScopeKey) -> int:
+def scope_revision(connection: Connection, scope: ScopeKey) -> int:
     """How many changes this scope has counted; -1 when there is no such scope."""
     row = connection.execute(load("read_vector_revision"), scope.bindings()).fetchone()
     return -1 if row is None else int(row["revision"])
+
+
+def vector_chunks(connection: Connection, scope: ScopeKey, ids: Sequence[int]) -> list[Any]:
+    """The live chunks that these vectors are of: ``id`` of the vector, ``chunk_id`` and row (``chunk``) of its chunk."""
+    return connection.execute(load("read_vector_chunks"), {**scope.bindings(), "ids": json.dumps(ids)}).fetchall()
 
 
 def scope_vectors(connection: Connection, scope: ScopeKey, model: int) -> Iterator[Any]:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from arr_sql.core.research_models import EvidenceChunk, FreshnessCertificate, ScopeKey
@@ -314,7 +314,7 @@ def _ordered(query: str, lists: Sequence[RankedList], reorder: Reorder) -> tuple
     Lists that a large k made longer are fused and reranked as far as a small k would have fetched them, and the rest
     follows: so what k = 10 gives is the beginning of what k = 1,000 gives.
     """
-    first = [replace(ranked, hits=ranked.hits[:DEPTH]) for ranked in lists]
+    first = [ranked._replace(hits=ranked.hits[:DEPTH]) for ranked in lists]
     near = fuse(first)
     best = reorder(query, rerank(query, near.items, first))
     if all(len(ranked.hits) <= DEPTH for ranked in lists):
@@ -329,7 +329,8 @@ def _evidence(reranked: Reranked, certify: Callable[[Hit], FreshnessCertificate]
     certificate = certify(hit)
     return EvidenceChunk(
         chunk_id=hit.chunk_id, scope=hit.scope, content=hit.content, source_ref=hit.source_ref, locator=hit.locator,
-        content_hash=hit.content_hash, channels=item.ranks, rrf_score=item.rrf_score, rerank_score=reranked.score,
-        rerank_reason=reranked.reason, freshness=certificate.state,
+        content_hash=hit.content_hash, channels=tuple(rank.as_value() for rank in item.ranks),
+        rrf_score=item.rrf_score, rerank_score=reranked.score, rerank_reason=reranked.reason,
+        freshness=certificate.state,
         metadata={**hit.metadata, "certificate": certificate.as_metadata()}, created_at=hit.created_at,
     )  # fmt: skip

@@ -28,9 +28,9 @@ from arr_sql.retrieval.bm25_scoring import (
     first_terms,
     scoring,
 )
-from arr_sql.retrieval.catalog import ChannelAnswer
+from arr_sql.retrieval.catalog import ChannelAnswer, Hit
 from arr_sql.retrieval.hot_postings import HotPostings
-from arr_sql.retrieval.rows import chunk_hit, chunks_by_row, ranked
+from arr_sql.retrieval.rows import HitsByRow, chunk_hit, hits_by_row, ranked
 
 __all__ = ["Bm25Parameters", "Bm25Retriever"]
 
@@ -44,10 +44,14 @@ class Bm25Retriever:
 
     def __init__(
         self, reader: Connection, parameters: Bm25Parameters = Bm25Parameters(), hot: HotPostings | None = None,
-        prune_above: int = PRUNE_ABOVE,
+        prune_above: int = PRUNE_ABOVE, by_row: HitsByRow = hits_by_row,
     ) -> None:  # fmt: skip
-        """``hot`` keeps postings between questions; ``prune_above`` decides how questions are answered, not what is."""
+        """``hot`` keeps postings between questions; ``prune_above`` decides how questions are answered, not what is.
+
+        ``by_row`` reads chunks, or has them in memory (:mod:`arr_sql.retrieval.hot_chunks`).
+        """
         self._reader, self._parameters, self._hot, self._prune_above = reader, parameters, hot, prune_above
+        self._hits_by_row = by_row
 
     def retrieve(self, query: str, scope: ScopeKey, k: int, deadline: float) -> ChannelAnswer:
         """State ``ok``, ``empty`` or ``unavailable`` (``index_missing``).
@@ -62,8 +66,8 @@ class Bm25Retriever:
             return ChannelAnswer("empty")
         found = self._from_memory(weights, scope, k) or self._from_file(weights, scope, k)
         wanted = found.wanted
-        best = ranked([(row["score"] / UNIT, row["chunk_id"], row) for row in found.rows])[:k]
-        hits = tuple(chunk_hit(row, scope, rank, score) for rank, (score, _, row) in enumerate(best, 1))
+        best = ranked([(score / UNIT, hit.chunk_id, hit) for score, hit in found.hits])[:k]
+        hits = tuple(hit.at(rank, score) for rank, (score, _, hit) in enumerate(best, 1))
         if not hits:
             return ChannelAnswer("empty")
         if wanted.postings > PRUNE_ABOVE:
@@ -83,10 +87,8 @@ class Bm25Retriever:
         )
         if best is None:
             return None
-        rows = chunks_by_row(self._reader, scope, [chunk for chunk, _ in best.chunks])
-        return _Found(
-            best.wanted, [{**dict(rows[chunk]), "score": score} for chunk, score in best.chunks], best.matches
-        )
+        hits = self._hits_by_row(self._reader, scope, [chunk for chunk, _ in best.chunks])
+        return _Found(best.wanted, [(score, hits[chunk]) for chunk, score in best.chunks], best.matches)
 
     def _from_file(self, weights: dict[str, float], scope: ScopeKey, k: int) -> _Found:
         wanted = scoring(self._words(scope, list(weights)), weights, self._parameters)
@@ -108,14 +110,15 @@ class Bm25Retriever:
                 "rest_bound": sum(term.bound for term in rest),
             },
         ).fetchall()  # fmt: skip
-        return _Found(wanted, rows, rows[0]["matches"] if rows else 0)
+        hits = [(row["score"], chunk_hit(row, scope, 0, 0.0)) for row in rows]
+        return _Found(wanted, hits, rows[0]["matches"] if rows else 0)
 
 
 class _Found:
-    """Rows with their whole-number scores, the best k and those equal to the last of them; and how many matched."""
+    """Hits with their whole-number scores, the best k and those equal to the last of them; and how many matched."""
 
-    def __init__(self, wanted: Scoring, rows: Sequence[Any], matches: int) -> None:
-        self.wanted, self.rows, self.matches = wanted, rows, matches
+    def __init__(self, wanted: Scoring, hits: Sequence[tuple[int, Hit]], matches: int) -> None:
+        self.wanted, self.hits, self.matches = wanted, hits, matches
 
 
 def _as_json(terms: Sequence[Term]) -> str:

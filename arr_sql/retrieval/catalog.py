@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from arr_sql.core.research_models import ScopeKey, memory_name
@@ -18,6 +19,7 @@ from arr_sql.errors import StateError
 
 UNSAFE_WORDS = frozenset({"remote", "websearch", "shell", "command", "write", "exec"})
 ALLOWED_PROVIDERS = frozenset({"local"})
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
 
 
@@ -30,7 +32,7 @@ class FileRef:
     content_hash: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Hit:
     """One answer of one channel. ``rank`` counts from 1; ``score`` is finite, higher is better."""
 
@@ -46,6 +48,24 @@ class Hit:
     created_at: str
     file: FileRef | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    # Written out: a search makes some 400 hits, and a frozen dataclass sets field by field, in three times the time.
+    def __init__(
+        self, chunk_id: str, scope: ScopeKey, rank: int, score: float, source_ref: str, locator: str, content: str,
+        content_hash: str, heading: str, created_at: str, file: FileRef | None = None,
+        metadata: Mapping[str, Any] = _NOTHING,
+    ) -> None:  # fmt: skip
+        self.__dict__.update(
+            chunk_id=chunk_id, scope=scope, rank=rank, score=score, source_ref=source_ref, locator=locator,
+            content=content, content_hash=content_hash, heading=heading, created_at=created_at, file=file,
+            metadata={} if metadata is _NOTHING else metadata,
+        )  # fmt: skip
+
+    def at(self, rank: int, score: float) -> Hit:
+        """The same hit at another rank, with another score."""
+        hit = object.__new__(Hit)
+        hit.__dict__.update(self.__dict__, rank=rank, score=score)
+        return hit
 
 
 def is_memory(hit: Hit) -> bool:

@@ -2,8 +2,8 @@
 
 What is kept is what the file says at one revision of the scope: how many chunks have vectors of which model, and
 the vectors as 8-bit numbers (``index.vector_codes``). They only narrow down which vectors are compared; the comparison
-reads the float32 values from the file, so the answer has the same bytes with and without
-(tests/retrieval/test_hot_vectors.py). The first two questions of a revision are answered from the file alone: a
+takes the float32 values, from the file or, of scopes with few vectors, from memory, so the answer has the same bytes with
+and without (tests/retrieval/test_hot_vectors.py). The first two questions of a revision are answered from the file alone: a
 command asks once. Then a thread of its own reads the vectors over a connection of its own, so no question waits for it.
 Without NumPy or ONNX Runtime nothing is kept.
 """
@@ -19,7 +19,7 @@ from arr_sql.core.connection import Connection, sqlite3
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.errors import ArrError, ModelError
 from arr_sql.index.embedders.numpy_threads import load_numpy
-from arr_sql.index.vector_state import scope_vectors, vector_revision, vector_state
+from arr_sql.index.vector_state import scope_revision, scope_vectors, vector_chunks, vector_state
 from arr_sql.retrieval.language_axis import LanguageAxis, read_language_axis
 
 if TYPE_CHECKING:
@@ -31,6 +31,11 @@ COLD_QUESTIONS = 2
 """So many questions of one revision are answered from the file before its vectors are read into memory."""
 MOST_BYTES = 256 << 20
 """For all open databases of this process: about 650,000 vectors of 384 components."""
+
+MOST_WHOLE_BYTES = 48 << 20
+"""For one scope: up to about 23,000 vectors of 384 components are held whole beside their codes."""
+CHUNK_BYTES = 200
+"""The id and row of a chunk in memory."""
 
 
 class _Budget:
@@ -64,6 +69,8 @@ class _Held:
     questions: int = 0
     model: int = -1
     codes: VectorCodes | None = None
+    chunks: dict[int, tuple[str, int]] | None = None
+    """Of each vector the id and row of its chunk, where there are so few that the vectors are held whole."""
     taken: int = 0
 
 
@@ -83,7 +90,7 @@ class HotVectors:
 
     def state(self, reader: Connection, scope: ScopeKey) -> list[Any]:
         """As ``vector_state``, read once a revision."""
-        revision = vector_revision(reader, scope)
+        revision = scope_revision(reader, scope)
         with self._lock:
             held = self._held
         if held is None or self._scope != scope or held.revision != revision:
@@ -106,24 +113,38 @@ class HotVectors:
 
         ``row`` is the row of ``state`` for the model of ``vector``; call it after ``state``, on the same snapshot.
         """
+        codes = self._codes(scope, row)[0]
+        return None if codes is None else codes.candidates(vector, k)
+
+    def nearest(self, scope: ScopeKey, row: Any, vector: bytes, k: int) -> list[tuple[float, str, int]] | None:
+        """As ``candidates``, compared already: cosine, chunk id and chunk row; at least the ``k`` nearest. None: ask that."""
+        codes, chunks = self._codes(scope, row, is_counted=False)
+        if codes is None or chunks is None:
+            return None
+        return [(cosine, *chunks[number]) for number, cosine in codes.nearest(vector, k)]
+
+    def _codes(
+        self, scope: ScopeKey, row: Any, *, is_counted: bool = True
+    ) -> tuple[VectorCodes | None, dict[int, tuple[str, int]] | None]:
+        """What is held for this model. A question for which nothing is held counts, and the third starts the reading."""
         with self._lock:
             held = self._held
             if held is None or self._scope != scope:
-                return None
+                return None, None
             if held.codes is not None:
-                codes = held.codes if held.model == row["model"] else None
-            else:
-                codes = None
-                held.questions += 1
-                busy = self._thread is not None and self._thread.is_alive()
-                if held.questions > COLD_QUESTIONS and row["embedded"] >= self._fewest and not busy:
-                    held.questions = 0  # should it fail, a few more questions pass before it is tried again
-                    self._thread = threading.Thread(
-                        target=self._read, args=(scope, held, row["model"], row["dimension"], row["embedded"]),
-                        name="arr-vectors", daemon=True,
-                    )  # fmt: skip
-                    self._thread.start()
-        return None if codes is None else codes.candidates(vector, k)
+                return (held.codes, held.chunks) if held.model == row["model"] else (None, None)
+            if not is_counted:
+                return None, None
+            held.questions += 1
+            busy = self._thread is not None and self._thread.is_alive()
+            if held.questions > COLD_QUESTIONS and row["embedded"] >= self._fewest and not busy:
+                held.questions = 0  # should it fail, a few more questions pass before it is tried again
+                self._thread = threading.Thread(
+                    target=self._read, args=(scope, held, row["model"], row["dimension"], row["embedded"]),
+                    name="arr-vectors", daemon=True,
+                )  # fmt: skip
+                self._thread.start()
+        return None, None
 
     def wait(self) -> bool:
         """Wait for the thread that reads, if there is one. True when vectors are held then."""
@@ -145,7 +166,7 @@ class HotVectors:
             old, self._held, self._scope = self._held, held, scope
             if old is not None and old.taken:
                 self._budget.give(old.taken)
-                old.taken, old.codes = 0, None
+                old.taken, old.codes, old.chunks = 0, None, None
 
     def _read(self, scope: ScopeKey, held: _Held, model: int, dimension: int, count: int) -> None:
         """In the thread: read one revision's vectors. Whatever hinders it, questions go on being answered from the file."""
@@ -154,25 +175,37 @@ class HotVectors:
             from arr_sql.index.vector_codes import VectorCodes
         except (ModelError, ImportError):
             return
-        taken = VectorCodes.bytes_for(count, dimension)
-        if not self._budget.take(taken):
+        whole = VectorCodes.bytes_for(count, dimension, is_whole=True) + count * CHUNK_BYTES
+        taken = next(
+            (size for size in (whole, VectorCodes.bytes_for(count, dimension)) if self._may_take(size, whole)), 0
+        )
+        if not taken:
             return
+        chunks = None
         try:
             reader = self._open()
             try:
                 reader.execute("BEGIN")
                 codes = None
-                if vector_revision(reader, scope) == held.revision:
-                    codes = VectorCodes(self._until_stopped(scope_vectors(reader, scope, model)), dimension)
+                if scope_revision(reader, scope) == held.revision:
+                    rows = self._until_stopped(scope_vectors(reader, scope, model))
+                    codes = VectorCodes(rows, dimension, is_whole=taken == whole)
+                    if codes.is_whole:
+                        found = vector_chunks(reader, scope, codes.ids.tolist())
+                        chunks = {row["id"]: (row["chunk_id"], row["chunk"]) for row in found}
+                        chunks = chunks if len(chunks) == codes.ids.size else None
             finally:
                 reader.close()
         except (ArrError, sqlite3.Error, _Stopped):
             codes = None
         with self._lock:
             if codes is not None and self._held is held:
-                held.model, held.codes, held.taken = model, codes, taken
+                held.model, held.codes, held.chunks, held.taken = model, codes, chunks, taken
                 return
         self._budget.give(taken)
+
+    def _may_take(self, size: int, whole: int) -> bool:
+        return (size < whole or whole <= MOST_WHOLE_BYTES) and self._budget.take(size)
 
     def _until_stopped(self, rows: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
         for row in rows:

@@ -7,7 +7,7 @@ order and gets no invented score. The contributions are kept, so a reader can ad
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from arr_sql.core.canonical import significant
 from arr_sql.core.research_models import ChannelRank
@@ -15,8 +15,7 @@ from arr_sql.core.router_models import RRF_K
 from arr_sql.retrieval.catalog import Hit
 
 
-@dataclass(frozen=True)
-class RankedList:
+class RankedList(NamedTuple):
     """The hits of one call: a channel's answer to the ``query_index``-th distinct query of the run (0 = the user's).
 
     ``query`` is the text of a rewritten one, '' for the user's.
@@ -28,22 +27,31 @@ class RankedList:
     query: str = ""
 
 
-@dataclass(frozen=True)
-class Fused:
+class ListRank(NamedTuple):
+    """How one list ranked an item: the fields of a :class:`ChannelRank`, which is made of those that are returned."""
+
+    channel: str
+    query_index: int
+    rank: int
+    score: float
+    contribution: float
+
+    def as_value(self) -> ChannelRank:
+        """As it stands in the evidence."""
+        return ChannelRank(**self._asdict())
+
+
+class Fused(NamedTuple):
     """One item with what every list said of it. ``rrf_score`` is None when there was a single list."""
 
     hit: Hit
-    ranks: tuple[ChannelRank, ...]
+    ranks: tuple[ListRank, ...]
     rrf_score: float | None
-
-    @property
-    def best_rank(self) -> int:
-        """The best place that any list gave it."""
-        return min(rank.rank for rank in self.ranks)
+    best_rank: int
+    """The best place that any list gave it."""
 
 
-@dataclass(frozen=True)
-class FusionResult:
+class FusionResult(NamedTuple):
     """Fused items best first, and the names of channels whose items contradicted an earlier one of the same id."""
 
     items: tuple[Fused, ...]
@@ -53,28 +61,22 @@ class FusionResult:
 def fuse(lists: Sequence[RankedList], rrf_k: int = RRF_K) -> FusionResult:
     """Fuse the non-empty lists. Order: score, best rank in any list, id (contract 10.8)."""
     filled = [item for item in lists if item.hits]
-    found: dict[str, tuple[Hit, dict[tuple[str, int], ChannelRank]]] = {}
+    several = len(filled) > 1
+    found: dict[str, tuple[Hit, dict[tuple[str, int], ListRank]]] = {}
     conflicts: list[str] = []
-    for ranked in filled:
-        place = ranked.channel, ranked.query_index
-        for hit in ranked.hits:
+    for channel, query_index, hits, _ in filled:
+        place = channel, query_index
+        for hit in hits:
             known, ranks = found.setdefault(hit.chunk_id, (hit, {}))
             if known is not hit and not _same(known, hit):
-                conflicts.append(ranked.channel)
+                conflicts.append(channel)
             elif place not in ranks:
-                contribution = 1 / (rrf_k + hit.rank) if len(filled) > 1 else 0.0
-                ranks[place] = ChannelRank(
-                    channel=ranked.channel, query_index=ranked.query_index, rank=hit.rank, score=hit.score,
-                    contribution=contribution,
-                )  # fmt: skip
-    scored = [
-        Fused(
-            hit,
-            tuple(ranks.values()),
-            significant(sum(rank.contribution for rank in ranks.values())) if len(filled) > 1 else None,
-        )
-        for hit, ranks in found.values()
-    ]
+                contribution = 1 / (rrf_k + hit.rank) if several else 0.0
+                ranks[place] = ListRank(channel, query_index, hit.rank, hit.score, contribution)
+    scored = []
+    for hit, ranks in found.values():
+        score = significant(sum([rank.contribution for rank in ranks.values()])) if several else None
+        scored.append(Fused(hit, tuple(ranks.values()), score, min([rank.rank for rank in ranks.values()])))
     scored.sort(key=lambda item: (-(item.rrf_score or 0.0), item.best_rank, item.hit.chunk_id))
     return FusionResult(tuple(scored), tuple(conflicts))
 

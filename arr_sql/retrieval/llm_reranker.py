@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from arr_sql.core.advice import Ask, Complete, Prompt
@@ -117,7 +117,7 @@ def is_exact(query: str, hit: Hit) -> bool:
 def _by_model(head: Sequence[Reranked], scores: Mapping[str, float]) -> list[Reranked]:
     """By the model's score; ties stay as the rules have them."""
     scored = [
-        replace(item, score=scores[item.item.hit.chunk_id], reason=f"model={scores[item.item.hit.chunk_id]:.3f}")
+        item._replace(score=scores[item.item.hit.chunk_id], reason=f"model={scores[item.item.hit.chunk_id]:.3f}")
         for item in head
     ]
     return sorted(scored, key=lambda item: -(item.score or 0.0))
@@ -131,7 +131,7 @@ def _blended(query: str, head: Sequence[Reranked], scores: Mapping[str, float]) 
     for item in head:
         rule = (1 - MODEL_WEIGHT) * ((item.score or 0.0) / highest if highest > 0 else 0.0)
         model = MODEL_WEIGHT * scores[item.item.hit.chunk_id]
-        waiting.append(replace(item, score=significant(rule + model), reason=f"rule={rule:.3f} model={model:.3f}"))
+        waiting.append(item._replace(score=significant(rule + model), reason=f"rule={rule:.3f} model={model:.3f}"))
     waiting.sort(key=lambda item: -(item.score or 0.0))  # stable: ties stay as the rules have them
     placed: list[Reranked] = []
     due = have = 0
@@ -142,7 +142,7 @@ def _blended(query: str, head: Sequence[Reranked], scores: Mapping[str, float]) 
             lifted = next(item for item in waiting if item.item.hit.chunk_id in exact)
             waiting.remove(lifted)
             lift = (first.score or 0.0) - (lifted.score or 0.0)
-            placed.append(replace(lifted, score=first.score, reason=f"{lifted.reason} exact={lift:.3f}"))
+            placed.append(lifted._replace(score=first.score, reason=f"{lifted.reason} exact={lift:.3f}"))
         else:
             placed.append(waiting.pop(0))
         have += placed[-1].item.hit.chunk_id in exact

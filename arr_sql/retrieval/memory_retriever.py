@@ -35,7 +35,8 @@ class MemoryRetriever:
         if not has_text_index(self._reader):
             return ChannelAnswer("unavailable", code=ReasonCode.INDEX_MISSING)
         terms = query_terms(query)
-        if not terms:
+        # The search takes half a millisecond where there is nothing to find.
+        if not terms or self._reader.execute(load("read_any_published"), scope.bindings()).fetchone() is None:
             return ChannelAnswer("empty")
         rows = self._reader.execute(
             load("search_memory"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from arr_sql.core.canonical import significant
@@ -11,6 +11,9 @@ from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import ScopeKey, memory_name
 from arr_sql.core.statements import load
 from arr_sql.retrieval.catalog import FileRef, Hit
+
+HitsByRow = Callable[[Connection, ScopeKey, Iterable[int]], dict[int, Hit]]
+"""A way to :func:`hits_by_row`."""
 
 
 def chunk_hit(row: Any, scope: ScopeKey, rank: int, score: float, extra: Mapping[str, Any] | None = None) -> Hit:
@@ -44,6 +47,11 @@ def memory_hit(row: Any, scope: ScopeKey, rank: int, score: float) -> Hit:
         source_ref=memory_name(row["memory_id"]), locator=f"revision {row['revision']}", content=row["content"],
         content_hash=row["content_hash"], heading=row["title"], created_at=row["created_at"], metadata=metadata,
     )  # fmt: skip
+
+
+def hits_by_row(reader: Connection, scope: ScopeKey, chunks: Iterable[int]) -> dict[int, Hit]:
+    """The live chunks of this scope with these row ids as hits that have no rank and no score yet, by row id."""
+    return {chunk: chunk_hit(row, scope, 0, 0.0) for chunk, row in chunks_by_row(reader, scope, chunks).items()}
 
 
 def chunks_by_row(reader: Connection, scope: ScopeKey, chunks: Iterable[int]) -> dict[int, Any]:

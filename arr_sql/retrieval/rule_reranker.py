@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
-from arr_sql.core.analysis import analyse, fold, identifiers, phrase_in, query_terms
+from arr_sql.core.analysis import as_phrase, holds_phrase, identifiers, joined_terms, query_terms
 from arr_sql.core.canonical import significant
 from arr_sql.core.router_models import MAX_RERANKED
 from arr_sql.core.scripts import are_foreign, unspaced_share
@@ -31,6 +32,8 @@ FULL_CONFIDENCE = 0.4
 """A lexical list whose best hits hold this share of the query (by weight) counts in full."""
 FULL_SPREAD = 0.08
 """A vector list whose best hit is by this much nearer than its 50th (or last) counts in full. In cosines."""
+MOST_KEPT = 8 << 20
+"""Characters of texts and their terms that are kept for the next question, then forgotten together: some 2,000 chunks."""
 SPREAD_TO, SPREAD_FROM = 50, 10
 """The hit that the best one is compared with, and the fewest hits that can be called flat."""
 
@@ -52,11 +55,14 @@ class RerankWeights:
 
     def channel(self, name: str) -> float:
         """The weight of a channel's normalised score; an unknown channel weighs as much as grep."""
-        return {"bm25": self.bm25, "vector": self.vector, "research-memory": self.memory}.get(name, self.grep)
+        if name == "bm25":
+            return self.bm25
+        if name == "vector":
+            return self.vector
+        return self.memory if name == "research-memory" else self.grep
 
 
-@dataclass(frozen=True)
-class Reranked:
+class Reranked(NamedTuple):
     """A fused item with its new score (None beyond the reranked ones) and the parts that make it up."""
 
     item: Fused
@@ -71,14 +77,15 @@ def rerank(
     """Reorder the ``limit`` items with the best channel parts. Ties: best channel rank, then id."""
     if quoted(query):
         weights = replace(weights, grep=weights.quoted)  # what stands in quotation marks is wanted to the letter
-    wanted, names, folded = query_terms(query), identifiers(query), fold(query).strip()
+    wanted, names = query_terms(query), [as_phrase(name) for name in identifiers(query)]
+    phrase = as_phrase(query)
     ranges = {(ranked.channel, ranked.query_index): _range(ranked, query, wanted) for ranked in lists if ranked.hits}
     channel_parts = {item.hit.chunk_id: _channel_parts(item, ranges, weights) for item in items}
-
-    def place(item: Fused) -> tuple[float, int, str]:
-        return -significant(sum(channel_parts[item.hit.chunk_id].values())), item.best_rank, item.hit.chunk_id
-
-    head = sorted(items, key=place)[:limit]
+    best = sorted(
+        (-significant(sum(channel_parts[item.hit.chunk_id].values())), item.best_rank, item.hit.chunk_id, place)
+        for place, item in enumerate(items)
+    )
+    head = [items[place] for *_, place in best[:limit]]
     chosen = {item.hit.chunk_id for item in head}
     top_fused = max((item.rrf_score or 0.0 for item in head), default=0.0)
     scored: list[Reranked] = []
@@ -86,7 +93,7 @@ def rerank(
         parts = dict(channel_parts[item.hit.chunk_id])
         if top_fused:
             parts["fused"] = weights.fused * (item.rrf_score or 0.0) / top_fused
-        parts |= _text_parts(item, wanted, names, folded, weights)
+        parts |= _text_parts(item, wanted, names, phrase, weights)
         score = significant(sum(parts.values()))
         reason = " ".join(f"{name}={value:.3f}" for name, value in parts.items() if value)
         scored.append(Reranked(item, score, reason))
@@ -116,47 +123,68 @@ def _range(ranked: RankedList, query: str, wanted: Mapping[str, float]) -> _Rang
     return _Range(min(scores), max(scores), confidence, unspaced_share(ranked.query or query))
 
 
+class _Kept(dict[str, tuple[str, str]]):
+    """The terms of texts and the form in which phrases are found in them: what one question finds the next one often finds."""
+
+    characters = 0
+
+    def __missing__(self, text: str) -> tuple[str, str]:
+        found = joined_terms(text)[0], as_phrase(text)
+        size = len(text) + len(found[0]) + len(found[1])
+        self.characters += size
+        if self.characters > MOST_KEPT:
+            self.clear()
+            self.characters = size
+        self[text] = found
+        return found
+
+
+_kept = _Kept()
+
+
 @lru_cache(maxsize=64)  # the best of each list are asked for again among the candidates
-def _terms_held(text: str) -> frozenset[str]:
-    return frozenset(analyse(text).terms)
+def _read(heading: str, content: str) -> tuple[frozenset[str], str]:
+    """The terms that a hit holds, and its text as phrases are found in it."""
+    terms, text = _kept[f"{heading}\n{content}"]
+    return frozenset(terms.split(" ")), text
 
 
 def coverage(hit: Hit, wanted: Mapping[str, float]) -> float:
     """The share of the query's terms, by weight, that a hit holds."""
-    if not wanted:
-        return 0.0
-    held = _terms_held(f"{hit.heading}\n{hit.content}")
-    return sum(weight for term, weight in wanted.items() if term in held) / sum(wanted.values())
+    return _share(_read(hit.heading, hit.content)[0], wanted) if wanted else 0.0
+
+
+def _share(held: frozenset[str], wanted: Mapping[str, float]) -> float:
+    return sum([weight for term, weight in wanted.items() if term in held]) / sum(wanted.values())
 
 
 def _channel_parts(item: Fused, ranges: Mapping[tuple[str, int], _Range], weights: RerankWeights) -> dict[str, float]:
     """For each channel the best of its normalised scores (min-max over the list; a list of equal scores gives 1)."""
     parts: dict[str, float] = {}
-    script = unspaced_share(item.hit.content)
-    for rank in item.ranks:
-        found = ranges[(rank.channel, rank.query_index)]
+    for channel, query_index, _, score, _ in item.ranks:
+        found = ranges[channel, query_index]
         width = found.high / 2 - found.low / 2  # halves: the difference of two huge scores would be infinite
-        share = 1.0 if width <= 0 else (rank.score / 2 - found.low / 2) / width
-        weight = weights.channel(rank.channel) * found.confidence
-        words = ranges.get(("bm25", rank.query_index))
-        if rank.channel == "vector" and words is not None and are_foreign(found.script, script):
+        share = 1.0 if width <= 0 else (score / 2 - found.low / 2) / width
+        weight = weights.channel(channel) * found.confidence
+        words = ranges.get(("bm25", query_index)) if channel == "vector" else None
+        if words is not None and are_foreign(found.script, unspaced_share(item.hit.content)):
             weight = weights.vector + weights.bm25 * words.confidence
-        value = weight * share
-        parts[rank.channel] = max(parts.get(rank.channel, 0.0), value)
+        parts[channel] = max(parts.get(channel, 0.0), weight * share)
     return parts
 
 
 def _text_parts(
-    item: Fused, wanted: Mapping[str, float], names: list[str], folded: str, weights: RerankWeights
+    item: Fused, wanted: Mapping[str, float], names: Sequence[str], query: str, weights: RerankWeights
 ) -> dict[str, float]:
-    text = f"{item.hit.heading}\n{item.hit.content}"
+    """``query`` and ``names`` as phrases (:func:`as_phrase`)."""
+    held, text = _read(item.hit.heading, item.hit.content)
     parts: dict[str, float] = {}
     if wanted:
-        in_heading = wanted.keys() & set(analyse(item.hit.heading).terms)
-        parts["coverage"] = weights.coverage * coverage(item.hit, wanted)
+        in_heading = wanted.keys() & _kept[item.hit.heading][0].split(" ")
+        parts["coverage"] = weights.coverage * _share(held, wanted)
         parts["heading"] = weights.heading * len(in_heading) / len(wanted)
-    if len(wanted) > 1 and folded and phrase_in(folded, text):
+    if len(wanted) > 1 and holds_phrase(text, query):
         parts["phrase"] = weights.phrase
     if names:
-        parts["identifier"] = weights.identifier * sum(phrase_in(name, text) for name in names) / len(names)
+        parts["identifier"] = weights.identifier * sum(holds_phrase(text, name) for name in names) / len(names)
     return parts

@@ -28,11 +28,11 @@ from arr_sql.core.router_models import ReasonCode
 from arr_sql.core.statements import load
 from arr_sql.errors import ModelError
 from arr_sql.index.embedders.protocol import Embedder, check_vector
-from arr_sql.index.vector_state import vector_state
+from arr_sql.index.vector_state import vector_chunks, vector_state
 from arr_sql.retrieval.catalog import ChannelAnswer, Hit
 from arr_sql.retrieval.hot_vectors import HotVectors
 from arr_sql.retrieval.language_axis import LanguageAxis, read_language_axis
-from arr_sql.retrieval.rows import chunk_hit, memory_hit, ranked
+from arr_sql.retrieval.rows import HitsByRow, hits_by_row, memory_hit, ranked
 
 DISTANCE_ERROR = 0.00001
 """How far a distance of 32-bit sums may be from the true one."""
@@ -72,13 +72,14 @@ class VectorRetriever:
     def __init__(
         self, reader: Connection, query_vectors: Callable[[], QueryVectors | None], has_model: Callable[[], bool],
         hot: HotVectors | None = None, older: Callable[[str], QueryVectors | None] = lambda model_id: None,
-        clock: Callable[[], datetime] = utc_now,
+        clock: Callable[[], datetime] = utc_now, by_row: HitsByRow = hits_by_row,
     ) -> None:  # fmt: skip
         """``query_vectors`` may load a model, so it is asked only when there is something to compare with.
 
         ``older`` opens another model by its id: it answers while the chosen one's vectors are fewer than its own.
-        ``clock`` decides which memories have expired.
+        ``clock`` decides which memories have expired. ``by_row`` reads chunks, or has them in memory (``hot_chunks``).
         """
+        self._hits_by_row = by_row
         self._hot, self._older, self._clock = hot, older, clock
         self._reader, self._query_vectors, self._has_model = reader, query_vectors, has_model
         self.used: dict[str, bytes] = {}
@@ -161,13 +162,10 @@ class VectorRetriever:
         ]
         found += self._chunks(vector, scope, model, k)
         best = ranked(found)[:k]
-        wanted = {**scope.bindings(), "ids": json.dumps([item for _, _, item in best if isinstance(item, int)])}
-        shown = {row["embedding"]: row for row in self._reader.execute(load("read_vector_hits"), wanted)}
+        shown = self._hits_by_row(self._reader, scope, [item for _, _, item in best if isinstance(item, int)])
         there = [(score, item) for score, _, item in best if not isinstance(item, int) or item in shown]
         hits = (
-            chunk_hit(shown[item], scope, rank, score)
-            if isinstance(item, int)
-            else memory_hit(item, scope, rank, score)
+            shown[item].at(rank, score) if isinstance(item, int) else memory_hit(item, scope, rank, score)
             for rank, (score, item) in enumerate(there, 1)
         )
         return tuple(hits), model["embedded"] + usable
@@ -176,6 +174,9 @@ class VectorRetriever:
         """Cosine, chunk id and row of the ``k`` nearest chunks, found in memory or by a scan: the same either way."""
         if not model["embedded"]:
             return []
+        near = self._hot.nearest(scope, model, vector, k) if self._hot else None
+        if near is not None:
+            return ranked(near)[:k]
         ids = self._hot.candidates(scope, model, vector, k) if self._hot else None
         wanted = self._scanned(vector, scope, model["model"], k) if ids is None else ids
         rows = self._rows(load("read_candidate_vectors"), scope, wanted)
@@ -189,8 +190,8 @@ class VectorRetriever:
                 rows = [row for row in rows if row["id"] in kept]
             cosines = vector_codes.cosines_of(vector, [row["vector"] for row in rows])
         cosine = {row["id"]: value for row, value in zip(rows, cosines, strict=True)}
-        chunks = self._rows(load("read_vector_chunks"), scope, list(cosine))
-        return ranked([(cosine[row["id"]], row["chunk_id"], row["id"]) for row in chunks])[:k]
+        chunks = vector_chunks(self._reader, scope, list(cosine))
+        return ranked([(cosine[row["id"]], row["chunk_id"], row["chunk"]) for row in chunks])[:k]
 
     def _memories(self, vector: bytes, scope: ScopeKey, model: Any, k: int) -> tuple[list[Any], int]:
         """All usable memories as near as the k-th, and how many have a vector."""

@@ -1,5 +1,5 @@
 -- Which chunks of this scope have these vectors (a JSON array of ids)?
-SELECT e.id AS id, c.chunk_id AS chunk_id
+SELECT e.id AS id, c.chunk_id AS chunk_id, c.id AS chunk
 FROM json_each(:ids) AS i
 CROSS JOIN chunk_embedding AS e ON e.id = i.value
 CROSS JOIN chunk AS c ON c.id = e.chunk AND c.retired_revision IS NULL

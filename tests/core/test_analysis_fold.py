@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arr_sql.core.analysis import fold, phrase_in
-from arr_sql.core.analysis_fold import _WIDE_SIGNS, prepare
+from arr_sql.core.analysis_fold import _WIDE_SIGNS, UNSPACED, prepare
 
 
 @pytest.mark.parametrize(
@@ -95,6 +96,20 @@ def test_phrase_in(phrase: str, text: str, expected: bool) -> None:
 def test_phrase_in_reads_a_repetitive_text_once() -> None:
     """A text made to fail at every place ends at once (a search that restarts needed minutes)."""
     assert not phrase_in("a" * 5_000, "a" * 500_000)
+
+
+LETTERS = 'aAb_1-. \n#"\u4e2d\u6587\u304b\u00e9\u0301\u00df\uff0b'
+
+
+@given(st.text(LETTERS, max_size=14), st.text(LETTERS, max_size=4), st.integers(0, 13), st.integers(1, 5))
+def test_a_phrase_begins_and_ends_where_the_texts_words_do(text: str, phrase: str, start: int, size: int) -> None:
+    """As the definition says: with a mark at each edge of a word, the marked phrase is a part of the marked text."""
+    for wanted in (phrase, text[start : start + size]):
+        folded, within = (" ".join(re.split(r"\s+", fold(one))) for one in (wanted, text))
+        word = r"[^\W]" if within.isascii() else rf"[^\W{UNSPACED}]"
+        edge = re.compile(rf"(?<={word})(?!{word})|(?<!{word})(?={word})")
+        marked = edge.sub("\0", folded.strip())
+        assert phrase_in(wanted, text) == bool(marked and marked in edge.sub("\0", within))
 
 
 @given(st.text(min_size=1), st.text(), st.text())

@@ -46,6 +46,26 @@ def test_the_nearest_are_always_among_the_candidates(seed: int, k: int, spread: 
     assert candidates == sorted(candidates)
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(1, 220), st.floats(0.01, 2.0))
+@settings(max_examples=60)
+def test_whole_vectors_give_the_nearest_and_their_cosines(seed: int, k: int, spread: float) -> None:
+    """All that are as near as the k-th, with the cosines that the exact sums give; equal vectors among them."""
+    chance = np.random.default_rng(seed)
+    rows = chance.standard_normal(32) + spread * chance.standard_normal((200, 32))
+    rows[150:160] = rows[3]
+    rows = unit(rows)
+    query = unit(chance.standard_normal(32) + rows[seed % 200])[0]
+
+    near = dict(VectorCodes(blobs(rows), 32, is_whole=True).nearest(query.tobytes(), k))
+
+    cosines = vector_retriever.cosines_of(query.tobytes(), [row.tobytes() for row in rows])
+    exact = dict(enumerate(cosines, 10))
+    least = sorted(exact.values(), reverse=True)[: min(k, 200)][-1]
+    assert {number for number, cosine in exact.items() if cosine >= least} <= set(near)
+    assert all(near[number] == exact[number] for number in near)
+    assert min(near.values()) > least - 1e-8
+
+
 def test_few_are_candidates_where_the_vectors_are_spread() -> None:
     """Of 5,000 vectors in all directions, ten nearest leave at most a few hundred to compare."""
     chance = np.random.default_rng(1)

@@ -79,6 +79,17 @@ def test_the_answer_is_that_of_the_file(asking: Asking, k: int) -> None:
         assert len(asking.warm(query, k).hits) == min(k, 60)
 
 
+@pytest.mark.parametrize("most", [0, 1 << 20])
+def test_held_whole_or_as_codes_alone(asking: Asking, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """A scope with few vectors is answered without reading any; one with more reads the candidates. The answer is one."""
+    monkeypatch.setattr("arr_sql.retrieval.hot_vectors.MOST_WHOLE_BYTES", most)
+    assert asking.ask_until_held()
+    assert (asking.hot._held is not None and asking.hot._held.chunks is not None) == bool(most)
+
+    for query in QUERIES:
+        assert [asking.warm(query, k) for k in (1, 10, 100)] == [asking.cold(query, k) for k in (1, 10, 100)]
+
+
 def test_a_command_that_asks_once_reads_nothing_into_memory(asking: Asking) -> None:
     """Nor one that asks twice."""
     for _ in range(COLD_QUESTIONS):

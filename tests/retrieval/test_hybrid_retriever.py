@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -89,7 +88,7 @@ def test_nothing_fuses_to_nothing() -> None:
 def test_each_list_is_named_with_its_rank_score_and_share() -> None:
     """A reader can add the parts up: channel, query, rank, the channel's own score, contribution."""
     result = fuse([ranked_list("bm25", "ab"), ranked_list("bm25", "b", query_index=1, best=5.0)])
-    ranks = {item.hit.chunk_id: [r.model_dump() for r in item.ranks] for item in result.items}
+    ranks = {item.hit.chunk_id: [r.as_value().model_dump() for r in item.ranks] for item in result.items}
     assert ranks["b"] == [
         {"channel": "bm25", "query_index": 0, "rank": 2, "score": 8.0, "contribution": 1 / 62},
         {"channel": "bm25", "query_index": 1, "rank": 1, "score": 4.0, "contribution": 1 / 61},
@@ -168,7 +167,7 @@ def test_items_are_in_order_of_score_best_rank_and_id(lists: list[RankedList]) -
 @given(some_lists)
 def test_fusing_twice_gives_the_same(lists: list[RankedList]) -> None:
     """Fusion is a function of its lists, which it leaves as they were."""
-    before = [replace(ranked) for ranked in lists]
+    before = [ranked._replace() for ranked in lists]
     assert fuse(lists) == fuse(lists)
     assert lists == before
 

@@ -211,7 +211,7 @@ def test_the_order_is_score_then_best_rank_then_id(query: str, lists: list[Ranke
     head = reranked(query, lists)[:MAX_RERANKED]
     keys = [(-(r.score or 0.0), r.item.best_rank, r.item.hit.chunk_id) for r in head]
     assert keys == sorted(keys)
-    assert head == reranked(query, [replace(ranked) for ranked in lists])[:MAX_RERANKED]
+    assert head == reranked(query, [ranked._replace() for ranked in lists])[:MAX_RERANKED]
 
 
 # --- Lists that are trusted less, and texts in another script ---------------------------------------------------------
