@@ -63,11 +63,13 @@ PAGE_SIZE = 8192
 
 
 def open_writer(
-    path: Path, *, create: bool = False, timeout: float = BUSY_TIMEOUT_SECONDS, mounts: str | None = None
-) -> Connection:
+    path: Path, *, create: bool = False, timeout: float = BUSY_TIMEOUT_SECONDS, mounts: str | None = None,
+    keep_journal: bool = False,
+) -> Connection:  # fmt: skip
     """A connection that may write. Autocommit; use :func:`write_transaction` around changes.
 
-    ``mounts`` stands for ``/proc/self/mounts``. Raises StoreMissing when the file is not there (unless ``create``),
+    ``mounts`` stands for ``/proc/self/mounts``; with ``keep_journal`` the file's journal mode, which is a byte of the file,
+    stays as it is. Raises StoreMissing when the file is not there (unless ``create``),
     StoreReadOnly, StoreBusy, and NotAnArrDatabase before a byte of another application's file is changed.
     """
     _require_sqlite(path)
@@ -81,7 +83,8 @@ def open_writer(
             file_version(connection, path)
             if create:  # no effect on a file that has pages already
                 connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
-            _set_journal(connection, is_network_folder(path.parent, mounts), timeout)
+            if not keep_journal:
+                _set_journal(connection, is_network_folder(path.parent, mounts), timeout)
             for pragma in ("synchronous=FULL", "secure_delete=ON", "recursive_triggers=ON"):
                 connection.execute(f"PRAGMA {pragma}")
         except BaseException:

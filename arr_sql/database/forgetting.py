@@ -252,7 +252,7 @@ def _nothing(request: ForgetRequest) -> str:
 def _require_backup(path: Path, database: Path) -> None:
     if path.resolve() == database.resolve():
         raise InputError(f"'{path}' is the database itself. --backup names copies made by `arr db backup`.")
-    copy = open_writer(path)
+    copy = open_writer(path, keep_journal=True)
     try:
         require_current(copy, path)
     finally:

@@ -1,4 +1,4 @@
-"""`arr db check`: is the file whole? Each check is named and says what it found; nothing is changed (contract 4.5).
+"""`arr db check`: is the file whole? Each check is named and says what it found; no byte is changed (contract 4.5).
 
 FTS5's own integrity check is written as an INSERT, so it runs in a transaction that is rolled back. What is
 compared for "index = content" is in :mod:`arr_sql.index.index_check`.
@@ -89,7 +89,7 @@ def _finding(name: str, check: Callable[[Connection], list[str]], connection: Co
 def _integrity(path: Path) -> list[str]:
     """SQLite's own check. On a connection opened read-only it leaves the CHECKs out (SQLite 3.53), so a writer asks it."""
     try:
-        connection = open_writer(path)
+        connection = open_writer(path, keep_journal=True)
     except StoreReadOnly:
         connection = open_reader(path)
     try:
@@ -131,15 +131,18 @@ def _definitions(connection: Connection) -> list[tuple[str, ...]]:
 
 def _fts5(path: Path) -> list[str]:
     try:
-        writer = open_writer(path)
+        writer = open_writer(path, keep_journal=True)
     except StoreReadOnly:
         return []  # its own check needs a writable file; the comparison with the content below does not
     try:
         if not has_text_index(writer):
             return ["the text index is missing; run `arr db rebuild`"]
-        writer.execute("BEGIN IMMEDIATE")
-        for name in ("check_chunk_text_index", "check_memory_text_index"):
-            writer.execute(load(name))
+        with store_errors(path):
+            writer.execute("BEGIN IMMEDIATE")
+            for name in ("check_chunk_text_index", "check_memory_text_index"):
+                writer.execute(load(name))
+        return []
+    except StoreReadOnly:  # a read copy, to which SQLite itself refuses to write
         return []
     except StoreError as error:
         return [str(error)]

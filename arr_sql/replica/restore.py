@@ -10,8 +10,10 @@ update.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from arr_sql.memory.audit_anchor import Anchor
 
 RESTORE_SECONDS = 6 * 3600.0
+_PART = re.compile(r"[0-9]+\.part(-wal|-shm|-journal|-lock|\.tmp)?")
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ def follow_store(
     who has that open goes on reading it. Raises InputError when ``output`` is no read copy, so is not replaced.
     """
     held: int | None = None
+    _tidy(output)
     for number in range(rounds) if rounds is not None else iter(int, 1):
         if number or held is not None:
             time.sleep(every)
@@ -101,6 +105,15 @@ def follow_store(
                 made.with_name(made.name + ending).unlink(missing_ok=True)
         held = files[-1].last
         tell(described)
+
+
+def _tidy(output: Path) -> None:
+    """Remove what an earlier run, killed in the middle, was making: a copy of everything under a name that nobody looks at."""
+    if output.parent.is_dir():
+        for item in list(output.parent.iterdir()):
+            if item.name.startswith(f".{output.name}.") and _PART.fullmatch(item.name.removeprefix(f".{output.name}.")):
+                with contextlib.suppress(PermissionError):  # Windows: it is being made
+                    item.unlink()
 
 
 def _stored_files(path: Path, target: Target) -> list[StoredFile]:

@@ -72,7 +72,10 @@ def test_a_backup_gives_the_same_answers(
     size = database.backup(tmp_path / "copies" / "lab.db")
     assert [item.name for item in (tmp_path / "copies").iterdir()] == ["lab.db"]
     assert size == (tmp_path / "copies" / "lab.db").stat().st_size
+    before = (tmp_path / "copies" / "lab.db").read_bytes()
     assert check_store(tmp_path / "copies" / "lab.db").passed
+    assert (tmp_path / "copies" / "lab.db").read_bytes() == before  # checking changes no byte and leaves no file
+    assert [item.name for item in (tmp_path / "copies").iterdir()] == ["lab.db"]
     store_copy.copy_store(tmp_path / "copies" / "lab.db", tmp_path / "restored.db")
     expected = answers(database)
     assert answers(again(database, tmp_path / "restored.db", make_database)) == expected

@@ -100,8 +100,10 @@ def test_a_restored_file_is_the_file(database: ResearchDatabase, tmp_path: Path)
     copy = Path(made.file)
     assert contents(copy) == contents(database.path)
     assert made.last_event_at is not None and made.missing == ()
+    before = copy.read_bytes()
     found = database.compare_copy(copy)
     assert (found.passed, found.missing_events, found.failed_checks) == (True, 0, ())
+    assert copy.read_bytes() == before and [item.name for item in copy.parent.iterdir()] == [copy.name]
     assert [item.outcome for item in found.replays] == ["identical"] * 3
     assert contents(copy) == contents(database.path)  # comparing wrote into neither
     for scope in (SCOPE, other_scopes()[0], other_scopes()[1]):
@@ -168,7 +170,10 @@ def test_a_read_copy(database: ResearchDatabase, tmp_path: Path) -> None:
     target, copy = parse_target(str(tmp_path / "copy")), tmp_path / "read.db"
     told: list[Restored] = []
     once(database, target)
+    for left in (".read.db.4711.part", ".read.db.4711.part-wal", ".read.db.4711.part.tmp", ".read.db.4711.partly"):
+        (tmp_path / left).write_bytes(b"of a run that was killed")
     follow_store(target, copy, every=0.01, tell=told.append, rounds=3)
+    assert [item.name for item in tmp_path.glob(".read.db.*")] == [".read.db.4711.partly"]
     assert len(told) == 1 and check_store(copy).passed
     for scope in (SCOPE, other_scopes()[0], other_scopes()[1]):
         assert answers(copy, tmp_path, scope) == answers(database.path, tmp_path, scope)
