@@ -44,8 +44,8 @@ else:
     Connection = sqlite3.Connection
 
 __all__ = [
-    "APPLICATION_ID", "DRIVER", "SQLITE_VERSION", "Connection", "compact", "file_version", "open_reader", "open_writer",
-    "read_transaction", "sqlite3", "store_errors", "vec_version", "write_transaction", "writers_lock",
+    "APPLICATION_ID", "DRIVER", "SQLITE_VERSION", "Connection", "compact", "file_version", "give_back_pages",
+    "open_reader", "open_writer", "read_transaction", "sqlite3", "store_errors", "vec_version", "write_transaction", "writers_lock",
 ]  # fmt: skip
 
 SQLITE_VERSION: tuple[int, ...] = tuple(int(part) for part in sqlite3.sqlite_version.split("."))
@@ -81,8 +81,9 @@ def open_writer(
         connection = _connect(path, "rwc" if create else "rw", timeout)
         try:
             file_version(connection, path)
-            if create:  # no effect on a file that has pages already
+            if create and not connection.execute("PRAGMA page_count").fetchone()[0]:
                 connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
+                connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # lets give_back_pages() work
             if not keep_journal:
                 _set_journal(connection, is_network_folder(path.parent, mounts), timeout)
             for pragma in ("synchronous=FULL", "secure_delete=ON", "recursive_triggers=ON"):
@@ -272,6 +273,15 @@ def compact(connection: Connection, path: Path) -> None:
         row = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if row[0]:
         raise StoreBusy(f"Another process is reading an older state of '{path}'. Stop it, then run this again.")
+
+
+def give_back_pages(connection: Connection, path: Path) -> None:
+    """Move the last pages into empty ones and cut the file: what :func:`compact` does to the empty pages alone, and quicker.
+
+    The file is shorter once the WAL is moved into it. Nothing happens to a file of before this was built in.
+    """
+    with write_transaction(connection, path):
+        connection.execute("PRAGMA incremental_vacuum").fetchall()  # a step frees one page
 
 
 @contextlib.contextmanager

@@ -251,7 +251,7 @@ class _FreeChunkIds:
 
 def _add_chunks(w: Writing, source_id: int, new: list[tuple[str, PreparedChunk]]) -> int:
     """Store new chunks and note their terms; the row of the first, the others follow it."""
-    first = int(w.connection.execute(load("read_next_chunk_row")).fetchone()["id"])
+    first = next_chunk_row(w.connection)
     created_at = to_text(w.now)
     rows = []
     for row_id, (chunk_id, item) in enumerate(new, first):
@@ -267,6 +267,11 @@ def _add_chunks(w: Writing, source_id: int, new: list[tuple[str, PreparedChunk]]
     w.connection.executemany(load("add_chunk"), rows)
     w.new_terms.extend((row_id, item.terms) for row_id, (_, item) in enumerate(new, first))
     return first
+
+
+def next_chunk_row(connection: Connection) -> int:
+    """The row of the next chunk: one more than there ever were in the file."""
+    return int(connection.execute(load("read_next_chunk_row")).fetchone()["id"])
 
 
 def _retire_chunk(w: Writing, row: Any) -> None:

@@ -49,6 +49,7 @@ from arr_sql.ingest.sync_rules import (
     waited_for,
 )
 from arr_sql.ingest.sync_state import SyncJob, SyncSummary
+from arr_sql.ingest.tidying import tidy
 from arr_sql.memory.row_vouching import vouch_for_left_out
 from arr_sql.memory.scope_store import advance, read_scope
 
@@ -86,7 +87,9 @@ class Syncer:
         for: what is known of the disk is read before it is written, and must not change in between.
         """
         with process_lock(self._database.with_name(self._database.name + SYNC_LOCK), WAIT_SECONDS):
-            return self._sync_all(roots, known)
+            summary = self._sync_all(roots, known)
+            tidy(self._connection, self._database, summary.chunks_added)
+            return summary
 
     def _sync_all(self, roots: list[RootRow], known: list[RootRow]) -> SyncSummary:
         for root in roots:

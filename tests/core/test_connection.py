@@ -189,13 +189,13 @@ def test_a_writer_has_the_pragmas_of_the_contract(path: Path) -> None:
     pragmas = {
         name: writer.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("journal_mode", "foreign_keys", "secure_delete", "synchronous", "busy_timeout", "recursive_triggers", "page_size",
-                     "cell_size_check", "temp_store")
+                     "cell_size_check", "temp_store", "auto_vacuum")
     }  # fmt: skip
     trusted = writer.execute("PRAGMA trusted_schema").fetchone()[0]
     writer.close()
     assert pragmas == {
         "journal_mode": "wal", "foreign_keys": 1, "secure_delete": 1, "synchronous": 2, "busy_timeout": 5000, "page_size": 8192,
-        "recursive_triggers": 1, "cell_size_check": 1, "temp_store": 2,
+        "recursive_triggers": 1, "cell_size_check": 1, "temp_store": 2, "auto_vacuum": 2,
     }  # fmt: skip
     assert trusted == (0 if SQLITE_VERSION >= (3, 43, 0) else 1)
 
