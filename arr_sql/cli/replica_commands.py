@@ -45,6 +45,12 @@ def store_options(command: F) -> F:
     return endpoint(region(command))
 
 
+def known_store(command: F) -> F:
+    """Add ``TARGET``, which may be left out, with ``--endpoint`` and ``--region``; and what finds the project and its form."""
+    target = click.argument("target", type=NAME, required=False)
+    return target(store_options(project_options(json_option(command))))
+
+
 @click.group()
 def replica() -> None:
     """Copies of the file on other machines, carried by Litestream: start, status, restore, follow, verify, purge."""
@@ -116,10 +122,7 @@ class _Teller:
 
 
 @replica.command()
-@click.argument("target", type=NAME, required=False)
-@store_options
-@project_options
-@json_option
+@known_store
 def status(target: str | None, endpoint: str | None, region: str | None, where: Where, as_json: bool) -> None:
     """Show what is in TARGET (default: where the last copy was begun) and how far it is behind.
 
@@ -270,10 +273,7 @@ def verify(copy: Path, records: int, where: Where, as_json: bool) -> None:
 
 
 @replica.command()
-@click.argument("target", type=NAME, required=False)
-@store_options
-@project_options
-@json_option
+@known_store
 def purge(target: str | None, endpoint: str | None, region: str | None, where: Where, as_json: bool) -> None:
     """Remove from the folder TARGET all but the file as it is now, after `arr forget`. Older states can't be restored then.
 

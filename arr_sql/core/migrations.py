@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING
 
 from arr_sql.core.canonical import sha256_text
 from arr_sql.core.clock import to_text, utc_now
-from arr_sql.core.connection import APPLICATION_ID, Connection, file_version, sqlite3, store_errors, write_transaction
+from arr_sql.core.connection import (
+    APPLICATION_ID,
+    Connection,
+    file_version,
+    open_reader,
+    sqlite3,
+    store_errors,
+    write_transaction,
+)
 from arr_sql.core.driver import import_sqlite_utils
 from arr_sql.core.statements import load
 from arr_sql.errors import MigrationChanged, SchemaOutOfDate, SchemaTooNew
@@ -135,6 +143,18 @@ def require_current(connection: Connection, path: Path) -> None:
             f"Database '{path}' is at schema {version}, this arr_sql needs {known}. Run `arr db migrate`."
         )
     _require_unchanged(connection, path)
+
+
+@contextlib.contextmanager
+def current_reader(path: Path) -> Iterator[Connection]:
+    """A reader of a file that fits this program, closed at the end. Raises as :func:`require_current`, and StoreErrors."""
+    reader = open_reader(path)
+    try:
+        with store_errors(path):
+            require_current(reader, path)
+            yield reader
+    finally:
+        reader.close()
 
 
 def _require_unchanged(connection: Connection, path: Path) -> None:

@@ -17,7 +17,7 @@ from arr_sql.core.analysis import ANALYSER_VERSION
 from arr_sql.core.clock import utc_now
 from arr_sql.core.connection import Connection, open_reader, open_writer, store_errors, write_transaction
 from arr_sql.core.filesystem import follow_link
-from arr_sql.core.migrations import migrate, require_current
+from arr_sql.core.migrations import require_current
 from arr_sql.core.project import Project
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.database.advice import installed_language_model
@@ -77,16 +77,11 @@ class DatabaseBase:
     @classmethod
     def create(cls, path: Path, scope: ScopeKey, **options: Any) -> Self:
         """Make the file (or bring an older one up to date) and open it."""
+        from arr_sql.memory.store_copy import bring_up_to_date  # not for a search: it knows every check
+
         path = follow_link(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        connection = open_writer(path, create=True)
-        try:
-            migrate(connection, path)
-            with write_transaction(connection, path):
-                if index_is_foreign(connection):
-                    rebuild_text_index(connection)
-        finally:
-            connection.close()
+        bring_up_to_date(path, create=True)
         return cls(path, scope, **options)
 
     @classmethod

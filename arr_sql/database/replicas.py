@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arr_sql.core.clock import from_text
-from arr_sql.core.connection import open_reader, read_transaction, store_errors
-from arr_sql.core.migrations import require_current
+from arr_sql.core.connection import read_transaction, store_errors
+from arr_sql.core.migrations import current_reader
 from arr_sql.database.replay import Replay, ReplayMethods
 from arr_sql.errors import InputError
 
@@ -57,13 +57,8 @@ class ReplicaMethods(ReplayMethods):
         path = Path(copy)
         if path.exists() and path.resolve() == self.path.resolve():
             raise InputError(f"'{path}' is the database itself. Name a file that was made from a copy of it.")
-        reader = open_reader(path)
-        try:
-            with store_errors(path):
-                require_current(reader, path)
-                theirs = last_event(reader)
-        finally:
-            reader.close()
+        with current_reader(path) as reader:
+            theirs = last_event(reader)
         own = self._reader("main")
         with store_errors(self.path), read_transaction(own):
             ours, shared = last_event(own), theirs is None or database_hash_at(own)(theirs["seq"]) == theirs["hash"]

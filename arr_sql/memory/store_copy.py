@@ -46,9 +46,9 @@ def copy_store(source: Path, target: Path, progress: Progress = lambda done, tot
     return target.stat().st_size
 
 
-def bring_up_to_date(path: Path) -> None:
-    """Bring an older file to this program's schema and analyser."""
-    writer = open_writer(path)
+def bring_up_to_date(path: Path, *, create: bool = False) -> None:
+    """Bring an older file, or with ``create`` a new one, to this program's schema and analyser."""
+    writer = open_writer(path, create=create)
     try:
         migrate(writer, path)
         with write_transaction(writer, path):

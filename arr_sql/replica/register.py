@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from arr_sql.core.connection import Connection, open_reader, open_writer, store_errors, write_transaction
-from arr_sql.core.migrations import require_current
+from arr_sql.core.connection import Connection, open_writer, write_transaction
+from arr_sql.core.migrations import current_reader, require_current
 from arr_sql.core.statements import load
 from arr_sql.errors import InputError
 from arr_sql.memory.audit_log import append_event
@@ -66,13 +66,8 @@ def _replica_events(connection: Connection) -> list[Any]:
 
 def targets_of(path: Path) -> list[Target]:
     """As :func:`known_targets`, of a file that nobody has opened here."""
-    reader = open_reader(path)
-    try:
-        with store_errors(path):
-            require_current(reader, path)
-            return known_targets(reader)
-    finally:
-        reader.close()
+    with current_reader(path) as reader:
+        return known_targets(reader)
 
 
 def latest_target(path: Path) -> Target:

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from arr_sql.core.byte_scan import SIDE_FILES
 from arr_sql.core.clock import from_text, to_text
-from arr_sql.core.connection import file_version, open_reader, read_transaction, store_errors
-from arr_sql.core.migrations import require_current
+from arr_sql.core.connection import read_transaction
+from arr_sql.core.migrations import current_reader
 from arr_sql.errors import InputError, ReplicaError, StoreDamaged
 from arr_sql.memory.audit_anchor import anchor_damages, database_hash_at
 from arr_sql.memory.audit_log import last_event
@@ -150,15 +150,9 @@ def _fetch(target: Target, made: Path, at: datetime | None) -> tuple[int, dateti
 
 
 def _described(made: Path, output: Path, restored: tuple[int, datetime], anchors: Sequence[Anchor]) -> Restored:
-    reader = open_reader(made)
-    try:
-        with store_errors(made), read_transaction(reader):
-            file_version(reader, made)
-            require_current(reader, made)
-            last = last_event(reader)
-            damages = anchor_damages(anchors, database_hash_at(reader))
-    finally:
-        reader.close()
+    with current_reader(made) as reader, read_transaction(reader):
+        last = last_event(reader)
+        damages = anchor_damages(anchors, database_hash_at(reader))
     contradictions = [item for item in damages if item.kind != "tail_missing"]
     if contradictions:
         raise StoreDamaged(

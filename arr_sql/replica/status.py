@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from arr_sql.core.clock import from_text, to_text, utc_now
-from arr_sql.core.connection import open_reader, store_errors
+from arr_sql.core.migrations import current_reader
 from arr_sql.errors import InputError
 from arr_sql.memory.audit_log import last_event
 from arr_sql.replica.copying import is_copying
@@ -85,10 +85,6 @@ def _is_all_taken(path: Path, local: Taken | None, moment: datetime) -> bool:
                     return len(frame) < _FRAME_HEADER or struct.unpack(">II", frame[8:16]) != local.salts
         except FileNotFoundError:
             pass
-    reader = open_reader(path)
-    try:
-        with store_errors(path):
-            row = last_event(reader)
-            return row is None or (from_text(row["at"]) <= moment and not is_clock_set_back(reader))
-    finally:
-        reader.close()
+    with current_reader(path) as reader:
+        row = last_event(reader)
+        return row is None or (from_text(row["at"]) <= moment and not is_clock_set_back(reader))

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,17 @@ class Process:
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
+
+
+@contextlib.contextmanager
+def all_ended(processes: Sequence[Process]) -> Iterator[None]:
+    """Whatever happens in the block, none of these, and of those that are added meanwhile, outlives it."""
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.process.kill()
+            process.process.communicate()
 
 
 def losses(path: Path, acknowledged: Iterable[dict[str, Any]]) -> list[str]:

@@ -24,7 +24,7 @@ from arr_sql.errors import InputError
 from arr_sql.memory.audit_anchor import anchor_damages, database_hash_at, read_anchors
 from arr_sql.memory.audit_verify import verify_audit
 from tests.conftest import SCOPE, FakeEmbedder, StepClock, other_scopes
-from tests.promises.shared_file import Process, incomplete_records, losses, problems
+from tests.promises.shared_file import Process, all_ended, incomplete_records, losses, problems
 
 DEEP = os.environ.get("ARR_DEEP") == "1"
 CHUNKS, KILLS = (100_000, 6) if DEEP else (400, 2)
@@ -188,7 +188,7 @@ def test_no_kill_and_no_writer_at_once_loses_anything(copy: Path) -> None:
         return process
 
     alive = [start(), start()]
-    try:
+    with all_ended(started):
         for _ in range(KILLS):
             for process in alive:
                 process.go()
@@ -201,10 +201,6 @@ def test_no_kill_and_no_writer_at_once_loses_anything(copy: Path) -> None:
         time.sleep(1.0)
         for process in alive:
             process.stop()
-    finally:
-        for process in started:
-            process.process.kill()
-            process.process.communicate()
     acknowledged = [done for process in started for done in process.acknowledged()]
     assert acknowledged
     assert (losses(copy, acknowledged), incomplete_records(copy), problems(copy)) == ([], [], [])

@@ -25,7 +25,7 @@ from arr_sql.core.connection import open_reader
 from arr_sql.database import ResearchDatabase
 from arr_sql.errors import InputError, StateError
 from tests.conftest import SCOPE, FakeEmbedder
-from tests.promises.shared_file import ROOT, WRITES, Process, losses, new_file, problems
+from tests.promises.shared_file import ROOT, WRITES, Process, all_ended, losses, new_file, problems
 
 ZONES = ("Asia/Shanghai", "America/Los_Angeles")
 PLAN: Any = {"tool_rounds": [["bm25", "research-memory", "vector"]]}
@@ -152,7 +152,7 @@ def test_two_processes_in_two_time_zones(tmp_path: Path) -> None:
     begun, path = utc_now(), new_file(tmp_path)
     steps = (*WRITES, "search")
     workers = [Process(path, f"w{number}", steps, environment={"TZ": zone}) for number, zone in enumerate(ZONES)]
-    try:
+    with all_ended(workers):
         for worker in workers:
             worker.wait_until_ready()
         for worker in workers:
@@ -160,10 +160,6 @@ def test_two_processes_in_two_time_zones(tmp_path: Path) -> None:
         time.sleep(1.5)
         for worker in workers:
             worker.stop()
-    finally:
-        for worker in workers:
-            worker.process.kill()
-            worker.process.communicate()
     ended = utc_now()
     assert (losses(path, [done for worker in workers for done in worker.acknowledged()]), problems(path)) == ([], [])
     times = times_of(path)

@@ -14,7 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.promises.shared_file import WRITES, Process, counts, incomplete_records, losses, new_file, problems
+from tests.promises.shared_file import (
+    WRITES,
+    Process,
+    all_ended,
+    counts,
+    incomplete_records,
+    losses,
+    new_file,
+    problems,
+)
 
 DEEP = os.environ.get("ARR_DEEP") == "1"
 FILES, KILLS = (10, 30) if DEEP else (1, 10)
@@ -35,7 +44,7 @@ def test_no_kill_loses_what_was_acknowledged(number: int, tmp_path: Path) -> Non
 
     alive, spare = [start(), start()], [start(), start()]
     kills = both = 0
-    try:
+    with all_ended(started):
         while kills < KILLS:
             for process in alive:
                 process.go()
@@ -56,10 +65,6 @@ def test_no_kill_loses_what_was_acknowledged(number: int, tmp_path: Path) -> Non
         time.sleep(LONGEST)
         for process in alive:
             process.stop()
-    finally:
-        for process in started:
-            process.process.kill()
-            process.process.communicate()
     acknowledged = [done for process in started for done in process.acknowledged()]
     print(f"\n{kills} kills ({both} times of both at once); acknowledged: {counts(acknowledged)}; lost: 0")
     assert (losses(path, acknowledged), incomplete_records(path), problems(path)) == ([], [], [])

@@ -17,7 +17,16 @@ import pytest
 from arr_sql.core.connection import open_reader
 from arr_sql.database import ResearchDatabase
 from tests.conftest import SCOPE, FakeEmbedder
-from tests.promises.shared_file import WRITES, Process, counts, incomplete_records, losses, new_file, problems
+from tests.promises.shared_file import (
+    WRITES,
+    Process,
+    all_ended,
+    counts,
+    incomplete_records,
+    losses,
+    new_file,
+    problems,
+)
 
 DEEP = os.environ.get("ARR_DEEP") == "1"
 SECONDS = 60.0 if DEEP else 4.0
@@ -41,7 +50,7 @@ def run_load(path: Path, writers: int, readers: int, seconds: float, pause: floa
     of_readers = [Process(path, f"reader{number}", ["search"], **options) for number in range(readers)]
     of_writers = [Process(path, f"writer{number}", WRITES, **options) for number in range(writers)]
     everybody = [*of_writers, *of_readers]
-    try:
+    with all_ended(everybody):
         for process in everybody:
             process.wait_until_ready()
         for process in of_readers:
@@ -54,10 +63,6 @@ def run_load(path: Path, writers: int, readers: int, seconds: float, pause: floa
         ended = time.monotonic()
         for process in everybody:
             process.stop()
-    finally:
-        for process in everybody:
-            process.process.kill()
-            process.process.communicate()
     searches = [done for process in of_readers for done in process.acknowledged()]
     written = [done for process in of_writers for done in process.acknowledged()]
     return Load(

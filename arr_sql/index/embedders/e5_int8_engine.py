@@ -107,7 +107,7 @@ class E5Int8Engine:
         values = {INPUT: embedded[np.newaxis], ZERO_POINTS: np.full(len(window), 128, np.uint8)}
         try:
             (mean,) = self._session.run([OUTPUT], values)
-        except Exception as error:
+        except Exception as error:  # its C++ module raises classes of its own, which it does not make public
             raise ModelError(f"ONNX Runtime failed: {error}") from error
         result: Floats = mean[0]
         return result
@@ -132,5 +132,5 @@ def open_session(model: bytes) -> Any:
     options.log_severity_level = 3
     try:
         return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    except Exception as error:
+    except Exception as error:  # as above
         raise ModelError(f"ONNX Runtime cannot open the model: {error}") from error
