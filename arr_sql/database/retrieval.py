@@ -24,7 +24,7 @@ from arr_sql.memory.retrieval_log import PlanOrigin, RetrievalRecord, add_retrie
 from arr_sql.memory.scope_store import read_scope
 from arr_sql.policy.admission import Policy, ToolFacts, Verdict, admit
 from arr_sql.policy.plan_rules import parse_plan, rule_plan
-from arr_sql.policy.retrieval_router import Limits, RunOutcome, run
+from arr_sql.policy.retrieval_router import Limits, RunOutcome, keep_order, run
 from arr_sql.retrieval.answer_floor import AnswerFloor
 from arr_sql.retrieval.bm25_retriever import Bm25Retriever
 from arr_sql.retrieval.bm25_scoring import Bm25Parameters
@@ -104,7 +104,8 @@ class RetrievalMethods(DatabaseBase):
             scope_row = read_scope(self._reader("main"), self.scope)
             outcome = run(
                 query, self.scope, parsed, catalog, policy=policy, limits=limits, stale=self._stale(),
-                certify=freshness.certify, on_timeout=self._interrupt, reorder=advice.reorder,
+                certify=freshness.certify, on_timeout=self._interrupt,
+                reorder=keep_order if rerank == "rule" else advice.reorder,
             )  # fmt: skip
         outcome = replace(outcome, degradations=advice.placed_around(outcome.degradations))
         record = RetrievalRecord(

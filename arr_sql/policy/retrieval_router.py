@@ -274,7 +274,8 @@ def _outcome(
     floor: AnswerFloor | None,
 ) -> RunOutcome:  # fmt: skip
     below = _below(query, account, floor)
-    ordered, conflicts = _ordered(query, account.lists, reorder if below is None else keep_order)
+    wanted = 0 if below is not None else limits.k if reorder is keep_order else None
+    ordered, conflicts = _ordered(query, account.lists, reorder if below is None else keep_order, wanted)
     for name, count in sorted(Counter(conflicts).items()):
         account.rejections.append(Rejection(code=ReasonCode.CONFLICTING_ITEM, tool_name=name, count=count))
     if below is not None:
@@ -308,15 +309,17 @@ def _chunks_compared(trace: ToolTrace) -> int:
     return trace.candidate_count - (memories if type(memories) is int else 0)
 
 
-def _ordered(query: str, lists: Sequence[RankedList], reorder: Reorder) -> tuple[list[Reranked], tuple[str, ...]]:
-    """All that was found in its final order, and the channels whose items contradicted others.
+def _ordered(
+    query: str, lists: Sequence[RankedList], reorder: Reorder, wanted: int | None
+) -> tuple[list[Reranked], tuple[str, ...]]:
+    """All that was found in its final order as far as the first ``wanted``, and the channels whose items contradicted others.
 
     Lists that a large k made longer are fused and reranked as far as a small k would have fetched them, and the rest
     follows: so what k = 10 gives is the beginning of what k = 1,000 gives.
     """
     first = [ranked._replace(hits=ranked.hits[:DEPTH]) for ranked in lists]
     near = fuse(first)
-    best = reorder(query, rerank(query, near.items, first))
+    best = reorder(query, rerank(query, near.items, first, most=wanted))
     if all(len(ranked.hits) <= DEPTH for ranked in lists):
         return best, near.conflicts
     everything, known = fuse(lists), {reranked.item.hit.chunk_id for reranked in best}

@@ -82,9 +82,7 @@ class Bm25Retriever:
     def _from_memory(self, weights: dict[str, float], scope: ScopeKey, k: int) -> _Found | None:
         if self._hot is None:
             return None
-        best = self._hot.best(
-            self._reader, scope, weights, self._parameters, k, lambda terms: self._words(scope, terms)
-        )
+        best = self._hot.best(self._reader, scope, weights, self._parameters, k)
         if best is None:
             return None
         hits = self._hits_by_row(self._reader, scope, [chunk for chunk, _ in best.chunks])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -45,10 +45,6 @@ class Best:
     matches: int
 
 
-ReadWords = Callable[[Sequence[str]], Sequence[Any]]
-"""Rows of search_bm25_words.sql for these terms."""
-
-
 @dataclass
 class _Scope:
     """One scope in one state. Places are positions in ``chunks``, which is in the order of row ids."""
@@ -63,6 +59,13 @@ class _Scope:
     )
     n_bytes: int = 0
 
+    def totals(self) -> dict[str, int]:
+        """What search_bm25_words.sql says of the scope in each row."""
+        return {
+            "chunks": len(self.chunks), "terms": int(self.n_terms.sum()), "heading_terms": int(self.n_heading.sum()),
+            "shortest": int(self.n_terms.min()) if len(self.n_terms) else 0,
+        }  # fmt: skip
+
 
 class HotPostings:
     """One for an open database. Safe to use from several threads; scopes least lately asked leave first."""
@@ -75,9 +78,8 @@ class HotPostings:
         self._lock = threading.Lock()
 
     def best(
-        self, reader: Connection, scope: ScopeKey, weights: Mapping[str, float], parameters: Bm25Parameters, k: int,
-        read_words: ReadWords,
-    ) -> Best | None:  # fmt: skip
+        self, reader: Connection, scope: ScopeKey, weights: Mapping[str, float], parameters: Bm25Parameters, k: int
+    ) -> Best | None:
         """The best ``k`` chunks of ``scope`` as ``reader`` sees it; None when the file has to be asked."""
         state = text_index_state(reader, scope)
         if state is None:
@@ -86,11 +88,11 @@ class HotPostings:
             held = self._held(reader, scope, state)
             if held is None:
                 return None
-            wanted = _wanted(held, weights, parameters, read_words)
-            parts = [
-                _part(held, reader, scope, wanted, term, (parameters, term.text, weights[term.text]))
-                for term in wanted.terms
-            ]
+            wanted = _wanted(held, reader, scope, weights, parameters)
+            keys = [(parameters, term.text, weights[term.text]) for term in wanted.terms]
+            new = [term for term, key in zip(wanted.terms, keys, strict=True) if key not in held.parts]
+            postings = _postings(reader, scope, [word.text for term in new for word in term.words])
+            parts = [_part(held, postings, wanted, term, key) for term, key in zip(wanted.terms, keys, strict=True)]
             chunks, matches = _score(held, wanted, parts, k)
             self._shrink(scope.values())
             return Best(wanted, chunks, matches)
@@ -142,15 +144,18 @@ def _read_lengths(reader: Connection, scope: ScopeKey, state: tuple[Any, ...]) -
     return held
 
 
-def _wanted(held: _Scope, weights: Mapping[str, float], parameters: Bm25Parameters, read_words: ReadWords) -> Scoring:
+def _wanted(
+    held: _Scope, reader: Connection, scope: ScopeKey, weights: Mapping[str, float], parameters: Bm25Parameters
+) -> Scoring:
     """What :func:`scoring` makes of all terms, put together from what is kept of each."""
     missing = {text: weight for text, weight in weights.items() if (parameters, text, weight) not in held.terms}
     if missing:
         if len(held.terms) > MAX_TERMS:
             held.terms.clear()
         rows: dict[str, list[Any]] = {text: [] for text in missing}
-        for row in read_words(list(missing)):
-            rows[row["term"]].append(row)
+        totals, asked = held.totals(), {**scope.bindings(), "terms": json.dumps(list(missing))}
+        for row in reader.execute(load("read_index_words"), asked):
+            rows[row["term"]].append({**totals, **dict(row)})
         for text, weight in missing.items():
             held.terms[(parameters, text, weight)] = scoring(rows[text], {text: weight}, parameters)
     found = [held.terms[(parameters, text, weight)] for text, weight in weights.items()]
@@ -160,27 +165,32 @@ def _wanted(held: _Scope, weights: Mapping[str, float], parameters: Bm25Paramete
     return replace(found[0], terms=tuple(sorted((one.terms[0] for one in found), key=highest_first)))
 
 
+def _postings(reader: Connection, scope: ScopeKey, words: Sequence[str]) -> dict[str, str]:
+    """The chunks that have each word, as row ids with commas between."""
+    if not words:
+        return {}
+    wanted = {**scope.bindings(), "words": json.dumps(words)}
+    return {row["word"]: row["chunks"] or "" for row in reader.execute(load("read_word_postings"), wanted)}
+
+
 def _part(
-    held: _Scope, reader: Connection, scope: ScopeKey, wanted: Scoring, term: Term, key: tuple[Any, ...]
+    held: _Scope, postings: Mapping[str, str], wanted: Scoring, term: Term, key: tuple[Any, ...]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """What a term adds, chunk by chunk: the arithmetic of search_bm25.sql, operation by operation."""
     import numpy as np
 
     part = held.parts.get(key)
     if part is None:
-        norm = wanted.k1_long * (held.n_terms + wanted.heading_weight * held.n_heading)
-        names = json.dumps([word.text for word in term.words])
-        texts = {
-            row["word"]: row["chunks"] or ""
-            for row in reader.execute(load("read_word_postings"), {**scope.bindings(), "words": names})
-        }
         places, added = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
         for word in term.words:
-            rows = np.array([int(number) for number in texts[word.text].split(",") if number], dtype=np.int64)
+            if not postings[word.text]:
+                continue
+            rows = np.fromstring(postings[word.text], dtype=np.int64, sep=",")
             at = np.searchsorted(held.chunks, rows).astype(np.int32)
+            norm = wanted.k1_long * (held.n_terms[at] + wanted.heading_weight * held.n_heading[at])
             tf = word.body + wanted.heading_weight * word.heading
             places.append(at)
-            added.append((word.gain / ((tf + wanted.k1_short) + norm[at]) + 0.5).astype(np.int64))
+            added.append((word.gain / ((tf + wanted.k1_short) + norm) + 0.5).astype(np.int64))
         part = held.parts[key] = np.concatenate(places), np.concatenate(added)
         held.n_bytes += part[0].nbytes + part[1].nbytes
     held.parts.move_to_end(key)

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from heapq import nlargest
+from math import inf
 from typing import NamedTuple
 
 from arr_sql.core.analysis import as_phrase, holds_phrase, identifiers, joined_terms, query_terms
@@ -34,6 +36,8 @@ FULL_SPREAD = 0.08
 """A vector list whose best hit is by this much nearer than its 50th (or last) counts in full. In cosines."""
 MOST_KEPT = 8 << 20
 """Characters of texts and their terms that are kept for the next question, then forgotten together: some 2,000 chunks."""
+ROUNDING = 1e-9
+"""More than the rounding of a sum of parts."""
 SPREAD_TO, SPREAD_FROM = 50, 10
 """The hit that the best one is compared with, and the fewest hits that can be called flat."""
 
@@ -72,9 +76,13 @@ class Reranked(NamedTuple):
 
 def rerank(
     query: str, items: Sequence[Fused], lists: Sequence[RankedList], weights: RerankWeights = RerankWeights(),
-    limit: int = MAX_RERANKED,
+    limit: int = MAX_RERANKED, most: int | None = None,
 ) -> list[Reranked]:  # fmt: skip
-    """Reorder the ``limit`` items with the best channel parts. Ties: best channel rank, then id."""
+    """Reorder the ``limit`` items with the best channel parts. Ties: best channel rank, then id.
+
+    ``most`` says how many are wanted: of the others, the texts of those that can't be among them are not read, and they
+    follow without a score. Reading twenty texts is most of the work.
+    """
     if quoted(query):
         weights = replace(weights, grep=weights.quoted)  # what stands in quotation marks is wanted to the letter
     wanted, names = query_terms(query), [as_phrase(name) for name in identifiers(query)]
@@ -89,16 +97,22 @@ def rerank(
     chosen = {item.hit.chunk_id for item in head}
     top_fused = max((item.rrf_score or 0.0 for item in head), default=0.0)
     scored: list[Reranked] = []
+    left: list[Reranked] = []
     for item in head:
         parts = dict(channel_parts[item.hit.chunk_id])
         if top_fused:
             parts["fused"] = weights.fused * (item.rrf_score or 0.0) / top_fused
+        if most is not None and len(scored) >= most:
+            least = nlargest(most, [r.score or 0.0 for r in scored])[-1] if most else inf
+            if sum(parts.values()) + _most_of_text(item, names, phrase, weights) + ROUNDING < least:
+                left.append(Reranked(item, None, ""))
+                continue
         parts |= _text_parts(item, wanted, names, phrase, weights)
         score = significant(sum(parts.values()))
         reason = " ".join(f"{name}={value:.3f}" for name, value in parts.items() if value)
         scored.append(Reranked(item, score, reason))
     scored.sort(key=lambda r: (-(r.score or 0.0), r.item.best_rank, r.item.hit.chunk_id))
-    return scored + [Reranked(item, None, "") for item in items if item.hit.chunk_id not in chosen]
+    return scored + left + [Reranked(item, None, "") for item in items if item.hit.chunk_id not in chosen]
 
 
 @dataclass(frozen=True)
@@ -171,6 +185,15 @@ def _channel_parts(item: Fused, ranges: Mapping[tuple[str, int], _Range], weight
             weight = weights.vector + weights.bm25 * words.confidence
         parts[channel] = max(parts.get(channel, 0.0), weight * share)
     return parts
+
+
+def _most_of_text(item: Fused, names: Sequence[str], phrase: str, weights: RerankWeights) -> float:
+    """What :func:`_text_parts` can add up to at most, as far as a glance at the text tells."""
+    text = f"{item.hit.heading}\n{item.hit.content}"
+    seen = text.lower() if text.isascii() else None
+    possible = [seen is None or all(word in seen for word in one.split(" ")) for one in (phrase, *names)]
+    words = weights.coverage + weights.heading + weights.phrase * possible[0]
+    return words + (weights.identifier * sum(possible[1:]) / len(names) if names else 0.0)
 
 
 def _text_parts(

@@ -182,6 +182,14 @@ def several_lists(draw: st.DrawFn) -> list[RankedList]:
     return lists
 
 
+@given(queries, several_lists(), st.integers(0, 25))
+def test_who_wants_the_best_few_gets_the_same(query: str, lists: list[RankedList], most: int) -> None:
+    """Not reading the texts that can't be among them changes no place, score or reason of theirs, and drops nothing."""
+    every, few = reranked(query, lists), reranked(query, lists, most=most)
+    assert few[:most] == every[:most]
+    assert sorted(r.item.hit.chunk_id for r in few) == sorted(r.item.hit.chunk_id for r in every)
+
+
 @given(queries, several_lists())
 def test_parts_are_bounded_and_add_up_to_a_finite_score(query: str, lists: list[RankedList]) -> None:
     """Contract 11.4: each part lies between 0 and its weight, and the parts in the reason add up to the score."""
