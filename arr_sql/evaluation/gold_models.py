@@ -121,10 +121,6 @@ class GoldSet:
     description: str = ""
     licence: str = ""
 
-    def has_answer(self, topic: Topic) -> bool:
-        """Is anything relevant to it?"""
-        return any(judgement.grade > 0 for judgement in self.judgements.get(topic.topic_id, ()))
-
     def fingerprint(self) -> str:
         """Hex SHA-256 of everything that decides what is built and asked: not of notes, name or licence."""
         return sha256_json(

@@ -8,20 +8,10 @@ runs, to 1e-6.
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
 Grades = Mapping[str, int]
-
-
-def trec_order(scores: Mapping[str, float]) -> list[str]:
-    """Ids in the order in which trec_eval reads a run: by score, equal scores by id, the later id first.
-
-    trec_eval keeps scores as 32-bit floats, so two that differ only beyond those are equal. Ids are compared as bytes.
-    """
-    by_id = sorted(scores, key=lambda item: item.encode("utf-8", "surrogatepass"), reverse=True)
-    return sorted(by_id, key=lambda item: ctypes.c_float(scores[item]).value, reverse=True)
 
 
 def relevant(grades: Grades) -> set[str]:
