@@ -90,6 +90,17 @@ def test_a_pruned_retrieval_says_so(database: ResearchDatabase) -> None:
             ask("r9-00000000")
 
 
+def test_which_of_two_prunings_took_a_record(database: ResearchDatabase, clock: Clock) -> None:
+    """A record that the first one left is told as gone with the second, also when it was made before both."""
+    ids = [record["retrieval_id"] for record in reversed(database.retrievals(limit=100))]
+    database.prune(300)
+    clock.now = NOW + timedelta(days=30)
+    assert database.prune(100).records == 2
+    for retrieval_id, day in ((ids[0], "06-01"), (ids[1], "06-01"), (ids[2], "07-01"), (ids[3], "07-01")):
+        with pytest.raises(StateError, match=f"of retrieval {retrieval_id} was pruned at 2026-{day}T"):
+            database.replay(retrieval_id)
+
+
 def test_the_newest_record_stays_and_numbers_go_on(database: ResearchDatabase, clock: Clock) -> None:
     """When all are old, one is left: no later record gets an earlier one's number."""
     clock.now = NOW + timedelta(days=1000)
