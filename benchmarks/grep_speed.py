@@ -33,7 +33,7 @@ from arr_sql.core.decode import Decoded, decode
 from arr_sql.core.redaction import has_secret, private_key_lines
 from arr_sql.core.rooted import Root
 from arr_sql.core.walk import Found, walk
-from arr_sql.retrieval.line_search import SearchLimits
+from arr_sql.retrieval.line_values import SearchLimits
 from benchmarks.stores import default_folder
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{5,40}")

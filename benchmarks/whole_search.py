@@ -7,7 +7,7 @@ check of every hit, fusion, rerank, the files of the evidence read and hashed, t
 query's vector is at hand. Beside it in the same run, question by question in random order: each channel alone (asked for
 as many hits as the search asks), one committed transaction of a single row, and the peers of ``hybrid_peers``. On a judged
 collection nDCG@10 of all is compared too. Every question is new to the process but for what the others asked just before it.
-Exact lines are most of a search's time here: the files are long, and the generated questions' words stand in most of them.
+The process has been asked before, so vectors, postings and lines are in memory.
 The shares of the stages come from a second pass with a clock around each.
 """
 
@@ -48,6 +48,8 @@ WITHOUT_GREP = "whole, without grep"
 THREE = {"tool_rounds": [["research-memory", "bm25", "vector"]]}
 """The channels of which the peers have a counterpart: none of them reads the files as they are on disk."""
 TRANSACTION = "a single row, committed"
+WARM_UP = 25
+"""Questions before the first that counts: each learns at most 8 MB of lines, and a common word is found early."""
 STAGES = {
     "four channels side by side": "arr_sql.policy.retrieval_router._run_side_by_side",
     "hits checked": "arr_sql.policy.retrieval_router._account_for",
@@ -138,7 +140,7 @@ def measure(corpora: Corpora, folder: Path, most_peers: Sequence[str]) -> dict[s
         if len(corpora.documents) <= PEERS[name][2]
     }
     asker = Corpus(23)
-    for _ in range(5):  # the process is warm, and the vectors are in memory
+    for _ in range(WARM_UP):  # the process is warm: vectors and lines are in memory
         text = asker.question()
         database.search(text)
         for ask in peers.values():

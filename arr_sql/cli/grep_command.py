@@ -60,7 +60,7 @@ def grep(
     Example:
       arr grep warmup notes
     """
-    from arr_sql.retrieval.line_search import SearchLimits
+    from arr_sql.retrieval.line_values import SearchLimits
 
     limits = SearchLimits(max_results=max_results)
     with where.open() as database:

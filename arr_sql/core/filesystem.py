@@ -30,6 +30,16 @@ NETWORK_KINDS = frozenset(
 )
 
 
+KEEP_FOLDER_TIMES = frozenset(
+    {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "reiserfs", "tmpfs", "xfs", "zfs"}
+)
+"""File systems of Linux whose folders change their time with each name that comes or goes. FAT does not keep it, network
+disks may be late, and elsewhere nothing tells which one it is: there, folders are listed each time."""
+
+RACY_NS = 2_000_000_000
+"""The coarsest clock of a file system (FAT): within it a file can change twice and keep its time."""
+
+
 def follow_link(path: Path) -> Path:
     """The file itself, where ``path`` is a link to it: SQLite keeps its log, and this program its locks, beside that one."""
     return path.resolve() if path.is_symlink() else path
@@ -55,6 +65,11 @@ def filesystem_kind(folder: Path, mounts: str | None = None) -> str:
         if (mount_point == target or mount_point in target.parents) and len(mount_point.parts) >= best:
             best, kind = len(mount_point.parts), fields[2]
     return kind
+
+
+def keeps_folder_times(folder: Path) -> bool:
+    """Does a folder's time surely change with each name that comes or goes?"""
+    return sys.platform == "linux" and filesystem_kind(folder) in KEEP_FOLDER_TIMES
 
 
 def _unescaped(field: str) -> str:

@@ -28,6 +28,7 @@ from arr_sql.memory.audit_log import append_event, current_actor
 from arr_sql.policy.retrieval_router import Limits
 from arr_sql.retrieval.catalog import Channel
 from arr_sql.retrieval.hot_chunks import HotChunks
+from arr_sql.retrieval.hot_grep import HotGrep
 from arr_sql.retrieval.hot_postings import HotPostings
 from arr_sql.retrieval.hot_vectors import HotVectors
 from arr_sql.retrieval.vector_retriever import QueryVectors
@@ -65,6 +66,7 @@ class DatabaseBase:
         self._older: dict[str, QueryVectors | None] = {}
         self._hot_postings = HotPostings()
         self._hot_chunks = HotChunks()
+        self._hot_grep = HotGrep()
         self._hot_vectors = HotVectors(lambda: open_reader(path))
         self._writer: Connection | None = None
         self._readers: dict[str, Connection] = {}

@@ -15,7 +15,8 @@ from arr_sql.errors import InputError, PathRefused, StateError
 from arr_sql.ingest.roots import RootRow, is_other_branch
 from arr_sql.retrieval.line_index import LineIndex, LineIndexes
 from arr_sql.retrieval.line_pattern import LinePattern
-from arr_sql.retrieval.line_search import LineHit, LineSearch, SearchLimits, Target, search_targets
+from arr_sql.retrieval.line_search import search_targets
+from arr_sql.retrieval.line_values import LineHit, LineSearch, SearchLimits, Target
 
 GREP_SECONDS = 30.0
 

@@ -9,7 +9,6 @@ Held by ``tests/ingest/test_line_indexer.py``.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from arr_sql.core.connection import Connection, write_transaction
-from arr_sql.core.filesystem import filesystem_kind
+from arr_sql.core.filesystem import RACY_NS, keeps_folder_times
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.rooted import FileRead, FileStat, FolderStamp, Root
 from arr_sql.core.walk import Found, Step, walk
@@ -39,18 +38,12 @@ from arr_sql.index.line_rows import (
     unpack,
 )
 from arr_sql.ingest.roots import RootRow, is_other_branch
-from arr_sql.ingest.sync_rules import RACY_NS, is_text
+from arr_sql.ingest.sync_rules import is_text
 
 MAX_INDEXED_BYTES = 8 << 20
 """A larger file is read each time; ``arr grep`` leaves it out unless its limit is raised."""
 BATCH_BYTES = 4 << 20
 BATCH_SECONDS = 2.0
-
-KEEP_FOLDER_TIMES = frozenset(
-    {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "reiserfs", "tmpfs", "xfs", "zfs"}
-)
-"""File systems of Linux whose folders change their time with each name that comes or goes. FAT does not keep it, network
-disks may be late, and elsewhere nothing tells which one it is: there, folders are listed each time."""
 
 Progress = Callable[[str, int, int], None]
 _Marked = tuple[str, FileStat, bytes]
@@ -123,7 +116,7 @@ class LineIndexer:
             if isinstance(item, Found):
                 files[item.rel.rpartition("/")[0]].append(item)
         total = sum(map(len, files.values()))
-        keeps_times = sys.platform == "linux" and filesystem_kind(root.path) in KEEP_FOLDER_TIMES
+        keeps_times = keeps_folder_times(root.path)
         paths = [path for path in {**notes.folders, **files} if is_text(path)]
         for path in paths:
             old = known.get(path)

@@ -8,6 +8,7 @@ from concurrent.futures import TimeoutError as StillRunning
 from dataclasses import dataclass
 from typing import Any
 
+from arr_sql.core.filesystem import RACY_NS
 from arr_sql.core.rooted import FileRead
 from arr_sql.ingest.prepare import NotTaken, Prepared
 from arr_sql.ingest.readers import reader_for
@@ -15,8 +16,6 @@ from arr_sql.ingest.roots import RootRow
 from arr_sql.ingest.source_store import Writing
 from arr_sql.ingest.sync_state import SyncJob
 
-RACY_NS = 2_000_000_000
-"""The coarsest clock of a file system (FAT): within it a file can change twice and keep its time."""
 # A file refused for one of these may be back in a moment: its last version stays.
 TRANSIENT = frozenset({"changed_while_reading", "permission_denied", "unreadable"})
 

@@ -21,9 +21,12 @@ from arr_sql.core.router_models import ReasonCode
 from arr_sql.core.statements import load
 from arr_sql.errors import PathRefused
 from arr_sql.retrieval.catalog import ChannelAnswer
-from arr_sql.retrieval.line_groups import SeenFile, best_hits
+from arr_sql.retrieval.hot_grep import HotGrep
+from arr_sql.retrieval.hot_line_search import HotSearch
+from arr_sql.retrieval.line_groups import BestHits, SeenFile, best_hits
 from arr_sql.retrieval.line_index import read_line_index
-from arr_sql.retrieval.line_search import search_lines
+from arr_sql.retrieval.line_search import search_lines, wanted_forms
+from arr_sql.retrieval.line_values import LineSearch
 from arr_sql.retrieval.needles import needles
 
 MAX_LINES = 20_000
@@ -42,14 +45,19 @@ class GrepRoot:
 
 
 class GrepRetriever:
-    """Holds a reader (for chunk ids and document frequencies) and the list of trusted folders."""
+    """Holds a reader (for chunk ids and document frequencies) and the list of trusted folders.
+
+    A process that asks again keeps the words of the lines in memory (:mod:`arr_sql.retrieval.hot_grep`).
+    """
 
     name = "grep"
     provider = "local"
     read_only = True
 
-    def __init__(self, reader: Connection, roots: Callable[[], Sequence[GrepRoot]]) -> None:
-        self._reader, self._roots = reader, roots
+    def __init__(
+        self, reader: Connection, roots: Callable[[], Sequence[GrepRoot]], *, hot: HotGrep | None = None
+    ) -> None:
+        self._reader, self._roots, self._hot = reader, roots, hot
 
     def retrieve(self, query: str, scope: ScopeKey, k: int, deadline: float) -> ChannelAnswer:
         """State ``ok``, ``empty``, ``cut``, or ``unavailable`` (``no_roots``, ``other_branch``, ``root_missing``)."""
@@ -77,20 +85,33 @@ class GrepRetriever:
                 str(key): index for key, (root, _) in opened.items()
                 if root.only_file is None and (index := read_line_index(self._reader, scope, key)) is not None
             }  # fmt: skip
-            found = search_lines(
-                [(str(key), root) for key, (_, root) in opened.items()], wanted, deadline=deadline, max_results=MAX_LINES,
-                only={str(root.id): root.only_file for root in here if root.only_file is not None}, indexes=indexes,
-            )  # fmt: skip
             inner = {str(root.id): below for root in here if (below := _inner(root, roots))}
-            lines = [
-                hit for hit in found.hits if hit.root_name not in inner or not f"{hit.rel}/".startswith(inner[hit.root_name])
-            ] if inner else found.hits  # fmt: skip
-            files = {
-                (name, rel): SeenFile(opened[int(name)][1], opened[int(name)][0].prefix, *stat)
-                for (name, rel), stat in found.files.items()
-            }
-            hits, count = best_hits(self._reader, scope, lines, files, k)
-        detail = {"files": found.scanned_files, "lines": len(lines), "withheld": found.withheld}
+
+            def answer(hot: HotSearch | None) -> tuple[LineSearch, BestHits | None]:
+                found = search_lines(
+                    [(str(key), root) for key, (_, root) in opened.items()], wanted, deadline=deadline,
+                    max_results=MAX_LINES, indexes=indexes, memory=hot,
+                    only={str(root.id): root.only_file for root in here if root.only_file is not None},
+                )  # fmt: skip
+                lines = found.hits
+                if inner:
+                    lines = [hit for hit in lines if not f"{hit.rel}/".startswith(inner.get(hit.root_name, ()))]
+                files = {
+                    (name, rel): SeenFile(opened[int(name)][1], opened[int(name)][0].prefix, *stat)
+                    for (name, rel), stat in found.files.items()
+                }
+                return found, best_hits(self._reader, scope, lines, files, k, hot, inner)
+
+            hot = None if self._hot is None else self._hot.search(self._reader, scope, wanted_forms(wanted))
+            found, best = answer(hot)
+            if best is None:  # the store has changed since the memory was asked
+                hot = None
+                found, best = answer(None)
+            assert best is not None
+            hits, count = best.hits, best.count
+            if hot is not None and self._hot is not None:
+                self._hot.learn(self._reader, scope, hot, deadline)
+        detail = {"files": found.scanned_files, "lines": best.n_lines, "withheld": found.withheld}
         if found.indexed:
             detail |= {"ruled_out": found.ruled_out, "changed": found.changed}
             if found.damaged:

@@ -9,51 +9,27 @@ Held by ``tests/retrieval/test_line_groups.py``, against a plain way of saying t
 
 from __future__ import annotations
 
-import json
 import math
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from arr_sql.core.canonical import canonical_json, sha256_bytes, sha256_text, significant
 from arr_sql.core.connection import Connection, read_transaction
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.rooted import FileRead, Root
-from arr_sql.core.statements import load
 from arr_sql.retrieval.catalog import Hit
-from arr_sql.retrieval.line_search import LineHit
+from arr_sql.retrieval.hot_line_search import HotAnswer, HotSearch, Kind
+from arr_sql.retrieval.line_spans import Place, Spans, holds, read_spans, read_texts
+from arr_sql.retrieval.line_values import LineHit
 from arr_sql.retrieval.rows import chunk_hit, chunks_by_row
 
 WINDOW_LINES = 20
 """Lines of a file that is not ingested, or has changed since, are answered together when they are this close."""
 NO_INDEX_TIME = "1970-01-01T00:00:00.000000Z"
 MAX_MATCHED_LINES = 20
-_BEGUN_BEFORE = 8
-"""How many of the spans that begin before a line are looked at: spans overlap little."""
-
-Place = tuple[str, str]
-"""A file: the name of its root, and its path there."""
-
-
-@dataclass(slots=True)
-class _Spans:
-    """Where the chunks of one file stood when it was read, and what the file system said of it then."""
-
-    size: int
-    mtime_ns: int
-    starts: list[int]
-    ends: list[int]
-    chunks: list[int]
-
-    def holder(self, line_no: int) -> int | None:
-        """The chunk that held a line: the last that begins at or before it and reaches it."""
-        end = bisect_right(self.starts, line_no)
-        for number in range(end - 1, max(0, end - _BEGUN_BEFORE) - 1, -1):
-            if self.ends[number] >= line_no:
-                return self.chunks[number]
-        return None
 
 
 @dataclass(slots=True)
@@ -64,11 +40,24 @@ class _Group:
     lines: list[LineHit]
     chunk: int | None = None
 
+    @property
+    def matched_lines(self) -> list[int]:
+        return [line.line_no for line in self.lines]
+
     def needles(self) -> tuple[str, ...]:
         first = self.lines[0].needles
         if all(line.needles == first for line in self.lines):
             return first
         return tuple({needle: None for line in self.lines for needle in line.needles})
+
+
+@dataclass(frozen=True, slots=True)
+class BestHits:
+    """The best answers, how many there are in all, and how many lines they stand for."""
+
+    hits: tuple[Hit, ...]
+    count: int
+    n_lines: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,40 +71,46 @@ class SeenFile:
 
 
 def best_hits(
-    reader: Connection, scope: ScopeKey, lines: Sequence[LineHit], files: Mapping[Place, SeenFile], k: int
-) -> tuple[tuple[Hit, ...], int]:
-    """The best ``k`` answers that ``lines`` make, and how many they make in all.
+    reader: Connection, scope: ScopeKey, lines: Sequence[LineHit], files: Mapping[Place, SeenFile], k: int,
+    hot: HotSearch | None = None, inner: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> BestHits | None:  # fmt: skip
+    """The best ``k`` answers that ``lines`` make, together with those that ``hot`` took from memory.
 
     Best first: by the rarity of the needles that an answer holds, then by how many of its lines hold one, then by place.
+    None when the store has changed since ``hot`` looked at it.
     """
     with nullcontext() if reader.in_transaction else read_transaction(reader):
+        if hot is not None and not hot.is_current(reader, scope):
+            return None
         groups = _groups(reader, scope, lines, files)
-        scores = _scores(groups)
-        order = sorted(
-            (-score, group.source_ref, group.lines[0].line_no, number)
-            for number, (group, score) in enumerate(zip(groups, scores, strict=True))
-        )
+        taken = None if hot is None else hot.answers(inner)
+        kinds = Counter((frozenset(group.needles()), len(group.lines)) for group in groups)
+        score = _scores(kinds if taken is None else kinds + taken.kinds)
+        order: list[tuple[float, str, int, _Group | HotAnswer]] = [
+            (-score[frozenset(group.needles()), len(group.lines)], group.source_ref, group.lines[0].line_no, group)
+            for group in groups
+        ]
+        order.extend(() if taken is None else taken.best(score, k))
+        order.sort(key=lambda item: item[:3])
         # Answers that share the place of the last one are told apart by their ids, which only whole hits have.
         chosen = [item for item in order if item[:3] <= order[k - 1][:3]] if len(order) > k > 0 else order[:k]
-        rows = chunks_by_row(
-            reader, scope, (chunk for *_, number in chosen if (chunk := groups[number].chunk) is not None)
-        )
+        held = (group.chunk for *_, group in chosen)
+        rows = chunks_by_row(reader, scope, (chunk for chunk in held if chunk is not None))
     hits = []
-    for score, _, line_no, number in chosen:
-        group = groups[number]
-        hit = (
-            _loose_hit(group, scope, -score) if group.chunk is None else chunk_hit(rows[group.chunk], scope, 1, -score)
-        )
-        hits.append((score, hit.source_ref, line_no, hit.chunk_id, group, hit))
+    for least, _, line_no, group in chosen:
+        if group.chunk is not None:
+            hit = chunk_hit(rows[group.chunk], scope, 1, -least)
+        else:
+            hit = _loose_hit(group, scope, -least)
+        hits.append((least, hit.source_ref, line_no, hit.chunk_id, group, hit))
     hits.sort(key=lambda item: item[:4])
-    return tuple(
-        replace(hit, rank=rank, metadata={**hit.metadata, "matched_lines": _numbers(group)})
+    best = tuple(
+        replace(hit, rank=rank, metadata={**hit.metadata, "matched_lines": [*group.matched_lines[:MAX_MATCHED_LINES]]})
         for rank, (*_, group, hit) in enumerate(hits[:k], 1)
-    ), len(groups)
-
-
-def _numbers(group: _Group) -> list[int]:
-    return [line.line_no for line in group.lines[:MAX_MATCHED_LINES]]
+    )
+    if taken is None:
+        return BestHits(best, len(groups), len(lines))
+    return BestHits(best, len(groups) + len(taken), len(lines) + taken.n_lines)
 
 
 def _groups(
@@ -128,7 +123,7 @@ def _groups(
     refs = {place: _shown(files[place].prefix + place[1]) for place in by_file}
     held: dict[int, _Group] = {}
     loose: dict[Place, list[LineHit]] = {}
-    for place, spans in _spans(reader, scope, by_file).items():
+    for place, spans in read_spans(reader, scope, by_file).items():
         if not _is_unchanged(reader, scope, files[place], place[1], spans):
             continue
         rest = loose[place] = []
@@ -140,9 +135,9 @@ def _groups(
                 held[chunk].lines.append(hit)
             else:
                 held[chunk] = _Group(refs[place], [hit], chunk)
-    contents = _contents(reader, scope, held)
+    contents = read_texts(reader, scope, held)
     for chunk, group in held.items():
-        kept = [hit for hit in group.lines if chunk in contents and _holds(contents[chunk], hit)]
+        kept = [hit for hit in group.lines if chunk in contents and holds(contents[chunk], hit.text, hit.clipped)]
         if len(kept) < len(group.lines):
             place, whole = (group.lines[0].root_name, group.lines[0].rel), {id(hit) for hit in kept}
             loose[place].extend(hit for hit in group.lines if id(hit) not in whole)
@@ -154,41 +149,13 @@ def _groups(
     return groups
 
 
-def _spans(reader: Connection, scope: ScopeKey, places: Iterable[Place]) -> dict[Place, _Spans]:
-    """The spans of those files that were ingested."""
-    wanted = [(int(root_name), rel) for root_name, rel in places]
-    found: dict[int, _Spans] = {}
-    values = {**scope.bindings(), "files": json.dumps(wanted)}
-    for file, chunk, start, end, size, mtime_ns in reader.execute(load("search_chunk_spans"), values):
-        spans = found.get(file)
-        if spans is None:
-            spans = found[file] = _Spans(size, mtime_ns, [], [], [])
-        spans.starts.append(start)
-        spans.ends.append(end)
-        spans.chunks.append(chunk)
-    return {(str(wanted[file][0]), wanted[file][1]): spans for file, spans in found.items()}
-
-
-def _is_unchanged(reader: Connection, scope: ScopeKey, seen: SeenFile, rel: str, spans: _Spans) -> bool:
+def _is_unchanged(reader: Connection, scope: ScopeKey, seen: SeenFile, rel: str, spans: Spans) -> bool:
     """Is the file what was taken in? By size and time, else by its bytes: a file that was only touched is."""
     if seen.size != spans.size or seen.mtime_ns == spans.mtime_ns:
         return seen.size == spans.size
     read = seen.root.read_file(rel, seen.size)
     rows = chunks_by_row(reader, scope, spans.chunks[:1]).values()
     return isinstance(read, FileRead) and sha256_bytes(read.data) in [row["file_hash"] for row in rows]
-
-
-def _contents(reader: Connection, scope: ScopeKey, chunks: Iterable[int]) -> dict[int, str]:
-    values = {**scope.bindings(), "chunks": json.dumps(sorted(chunks))}
-    return {row["chunk"]: row["content"] for row in reader.execute(load("search_chunk_texts"), values)}
-
-
-def _holds(content: str, hit: LineHit) -> bool:
-    """Is the line as it is now part of the chunk as it was ingested?
-
-    Not where the reader wrote it otherwise (a notebook, a table), or the chunk ends within the line.
-    """
-    return hit.clipped or hit.text.strip() in content
 
 
 def _windows(lines: Iterable[LineHit]) -> list[list[LineHit]]:
@@ -201,15 +168,14 @@ def _windows(lines: Iterable[LineHit]) -> list[list[LineHit]]:
     return windows
 
 
-def _scores(groups: Sequence[_Group]) -> list[float]:
-    """Of each group. Most share their needles and their number of lines with others."""
-    kinds = [(frozenset(group.needles()), len(group.lines)) for group in groups]
+def _scores(kinds: Mapping[Kind, int]) -> dict[Kind, float]:
+    """The score of each kind of answer, of which there are so many."""
     holding: Counter[str] = Counter()
-    for (needles, _), times in Counter(kinds).items():
+    for (needles, _), times in kinds.items():
         for needle in needles:
             holding[needle] += times
-    score = {kind: _score(*kind, holding, len(groups)) for kind in set(kinds)}
-    return [score[kind] for kind in kinds]
+    total = sum(kinds.values())
+    return {(needles, n_lines): _score(needles, n_lines, holding, total) for needles, n_lines in kinds}
 
 
 def _score(needles: Iterable[str], n_lines: int, holding: Mapping[str, int], n_groups: int) -> float:

@@ -20,7 +20,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import cast
 
@@ -29,64 +28,27 @@ from arr_sql.core.line_fold import fold
 from arr_sql.core.line_sieve import needle_hashes
 from arr_sql.core.redaction import has_secret, private_key_lines
 from arr_sql.core.rooted import FileInfo, Refused, Root
-from arr_sql.core.walk import LEFT_OUT_REASONS, Found, LeftOut, LeftOutReason, walk
+from arr_sql.core.walk import LEFT_OUT_REASONS, FolderMemory, Found, LeftOut, LeftOutReason, walk
 from arr_sql.retrieval.line_index import LineIndex, LineIndexSearch, Wanted
 from arr_sql.retrieval.line_pattern import LinePattern
 from arr_sql.retrieval.line_text import clip, original_index
-
-CLIP_WIDTH = 300
-MAX_FILES = 20_000
-MAX_BYTES = 256 << 20
-MAX_FILE_BYTES = 8 << 20
-MAX_RESULTS = 200
-MAX_LISTED = 200  # rows of `left_out`; `skipped` counts all of them
+from arr_sql.retrieval.line_values import (
+    CLIP_WIDTH,
+    MAX_BYTES,
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    MAX_LISTED,
+    MAX_RESULTS,
+    MAX_WHOLE_LINE,
+    NEIGHBOURHOOD,
+    LineHit,
+    LineMemory,
+    LineSearch,
+    SearchLimits,
+    Target,
+)  # fmt: skip
 
 GRACE_SECONDS = 1.0  # how long a pattern that is inside one long line may go on after the deadline
-
-# A credential further than this from the hit cannot be in the part of a long line that is shown.
-_NEIGHBOURHOOD = 8_192
-
-
-@dataclass(frozen=True, slots=True)
-class LineHit:
-    """One line. ``line_no`` and ``column`` count from 1; ``text`` starts at index ``offset`` of the whole line, whose
-    length is ``true_length`` characters. ``needles`` are those that the line holds, in the order they were given."""
-
-    root_name: str
-    rel: str
-    line_no: int
-    text: str
-    true_length: int
-    clipped: bool
-    needles: tuple[str, ...]
-    column: int
-    offset: int = 0
-
-
-@dataclass(slots=True)
-class LineSearch:
-    """What was found and what was not looked at.
-
-    ``scanned_files`` counts the files that are answered for: ``ruled_out`` of them were not opened, because the line
-    index knows them as they are, and ``changed`` were read because it does not. ``damaged`` rows of it were left aside.
-    ``scanned_bytes`` are bytes that were read. ``cut`` is None, ``max_files``, ``max_bytes``, ``max_results``,
-    ``max_depth`` or ``deadline``. ``left_out`` names the first files of ``skipped`` as (root, path, reason), without
-    those that ignore rules and tool folders leave out. ``files`` are those with hits: by (root, path) the size and the
-    mtime_ns that they had when they were read.
-    """
-
-    hits: list[LineHit] = field(default_factory=list)
-    scanned_files: int = 0
-    scanned_bytes: int = 0
-    withheld: int = 0
-    skipped: dict[str, int] = field(default_factory=dict)
-    cut: str | None = None
-    left_out: list[tuple[str, str, str]] = field(default_factory=list)
-    files: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
-    indexed: bool = False
-    ruled_out: int = 0
-    changed: int = 0
-    damaged: int = 0
 
 
 def search_lines(
@@ -103,51 +65,37 @@ def search_lines(
     under: str = "",
     only: Mapping[str, str] = MappingProxyType({}),
     indexes: Mapping[str, LineIndex] = MappingProxyType({}),
+    memory: LineMemory | None = None,
 ) -> LineSearch:
     """Search every file below ``roots`` (or below the folder ``under`` of each) for any of ``needles``.
 
     Of a root that ``only`` names, that one file is searched and nothing beside it is looked at. ``indexes`` are the line
-    indexes that there are, by the root's name.
+    indexes that there are, by the root's name. Hits that ``memory`` takes count as hits and are not among them.
 
     ``deadline`` is a ``time.monotonic()`` value, looked at before each file. Needles that are empty or hold a line
     break match nothing. Raises nothing for what it meets on disk.
     """
-    wanted: dict[str, str] = {}
-    for needle in needles:
-        form = needle if exact else fold(needle)
-        if form and "\n" not in form:
-            wanted.setdefault(form, needle)
+    wanted = wanted_forms(needles, exact=exact)
     targets = [
         Target(name, root, file=only[name])
         if name in only
         else Target(name, root, folder=under, index=indexes.get(name))
         for name, root in roots
     ]
-    search = _Search(wanted, exact, max_results)
+    search = _Search(wanted, exact, max_results, memory=memory)
     if wanted:
         search.run(targets, SearchLimits(max_files, max_bytes, max_results, max_file_bytes), deadline, ignore=ignore)
     return search.end()
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What is searched of one root: all of it, a ``folder`` in it, or one ``file``; with its line index, if it has one."""
-
-    name: str
-    root: Root
-    folder: str = ""
-    file: str | None = None
-    index: LineIndex | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SearchLimits:
-    """What bounds one search."""
-
-    max_files: int = MAX_FILES
-    max_bytes: int = MAX_BYTES
-    max_results: int = MAX_RESULTS
-    max_file_bytes: int = MAX_FILE_BYTES
+def wanted_forms(needles: Iterable[str], *, exact: bool = False) -> dict[str, str]:
+    """What lines are compared with, and the needle that it stands for."""
+    wanted: dict[str, str] = {}
+    for needle in needles:
+        form = needle if exact else fold(needle)
+        if form and "\n" not in form:
+            wanted.setdefault(form, needle)
+    return wanted
 
 
 def search_targets(
@@ -191,10 +139,10 @@ class _Search:
 
     def __init__(
         self, wanted: dict[str, str], exact: bool, max_results: int, first_only: bool = False,
-        pattern: LinePattern | None = None,
+        pattern: LinePattern | None = None, memory: LineMemory | None = None,
     ) -> None:  # fmt: skip
-        self._wanted, self._exact, self._max_results = wanted, exact, max_results
-        self._first_only, self._pattern = first_only, pattern
+        self._wanted, self._exact, self._room = wanted, exact, max_results
+        self._first_only, self._pattern, self._memory = first_only, pattern, memory
         self._deadline = float("inf")
         # One needle without a gram is enough: a file may hold that one.
         self._grams: Wanted = [needle_hashes(form, exact=exact) for form in wanted]
@@ -214,7 +162,8 @@ class _Search:
             )
             rows = _one_file(target.root, target.file, limits.max_file_bytes) if target.file is not None else walk(
                 target.root, under=target.folder, ignore=ignore, max_files=limits.max_files - self.result.scanned_files,
-                max_file_bytes=limits.max_file_bytes, deadline=deadline, memory=known,
+                max_file_bytes=limits.max_file_bytes, deadline=deadline,
+                memory=known or self._folders(target),
             )  # fmt: skip
             self.root(target.name, target.root, rows, deadline, limits.max_bytes, limits.max_file_bytes, known)
             if known is not None and target.index is not None:
@@ -224,6 +173,9 @@ class _Search:
                 self.result.ruled_out += known.passed
             if self.result.cut not in (None, "max_depth"):
                 return
+
+    def _folders(self, target: Target) -> FolderMemory | None:
+        return None if self._memory is None else self._memory.folders(target.name, target.root)
 
     def end(self) -> LineSearch:
         """The result."""
@@ -258,6 +210,15 @@ class _Search:
             if result.scanned_bytes + row.size > max_bytes:
                 result.cut = "max_bytes"
                 return
+            if self._memory is not None and (taken := self._memory.take(name, row, self._room)) is not None:
+                result.scanned_files += 1
+                result.scanned_bytes += row.size
+                result.withheld += taken[1]
+                self._room -= taken[0]
+                if taken[2]:
+                    result.cut = "max_results"
+                    return
+                continue
             read = root.read_file(row.rel, file_limit)
             if isinstance(read, Refused):
                 self._leave_out(name, row.rel, read.code)
@@ -268,6 +229,8 @@ class _Search:
             if isinstance(decoded, Undecodable):
                 self._leave_out(name, row.rel, decoded.code)
                 continue
+            if self._memory is not None:
+                self._memory.note(name, row, read, decoded.text)
             before = len(result.hits)
             cut = self._text(name, row.rel, decoded.text)
             if len(result.hits) > before:
@@ -295,8 +258,9 @@ class _Search:
             if line_no in keys or has_secret(_near(line, index)):
                 self.result.withheld += 1  # takes no room from the results
                 continue
-            if len(self.result.hits) >= self._max_results:
+            if self._room <= 0:
                 return "max_results"
+            self._room -= 1
             shown, offset = clip(line, index, CLIP_WIDTH)
             self.result.hits.append(
                 LineHit(name, rel, line_no, shown, len(line), len(shown) < len(line), held, index + 1, offset)
@@ -335,9 +299,9 @@ def _one_file(root: Root, rel: str, max_file_bytes: int) -> Iterator[Found | Lef
 
 
 def _near(line: str, index: int) -> str:
-    if len(line) <= 2 * _NEIGHBOURHOOD:
+    if len(line) <= MAX_WHOLE_LINE:
         return line
-    return line[max(0, index - _NEIGHBOURHOOD) : index + _NEIGHBOURHOOD]
+    return line[max(0, index - NEIGHBOURHOOD) : index + NEIGHBOURHOOD]
 
 
 def _matching_lines(haystack: str, forms: Sequence[str]) -> Iterator[tuple[int, int, int, dict[str, int]]]:

@@ -21,7 +21,8 @@ from arr_sql.core.rooted import Root
 from arr_sql.core.statements import load
 from arr_sql.database import ResearchDatabase
 from arr_sql.retrieval.catalog import Hit
-from arr_sql.retrieval.line_search import LineHit, search_lines
+from arr_sql.retrieval.line_search import search_lines
+from arr_sql.retrieval.line_values import LineHit
 from arr_sql.retrieval.needles import needles
 from arr_sql.retrieval.rows import chunk_hit, chunks_by_row
 from tests.conftest import SCOPE

@@ -22,7 +22,8 @@ from arr_sql.index.line_rows import pack, set_folders
 from arr_sql.ingest.line_indexer import LineIndexer, LineIndexSummary
 from arr_sql.retrieval.line_index import LineIndex, LineIndexes, read_line_index
 from arr_sql.retrieval.line_pattern import LinePattern, has_regex_engine
-from arr_sql.retrieval.line_search import LineSearch, SearchLimits, Target, search_targets
+from arr_sql.retrieval.line_search import search_targets
+from arr_sql.retrieval.line_values import LineSearch, SearchLimits, Target
 from tests.conftest import SCOPE, MakeDatabase, other_scopes
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX files")

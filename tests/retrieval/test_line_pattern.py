@@ -15,7 +15,8 @@ from arr_sql.core.rooted import Root
 from arr_sql.errors import InputError, PatternInvalid
 from arr_sql.retrieval import line_pattern
 from arr_sql.retrieval.line_pattern import MAX_PATTERN, LinePattern
-from arr_sql.retrieval.line_search import LineSearch, SearchLimits, Target, search_targets
+from arr_sql.retrieval.line_search import search_targets
+from arr_sql.retrieval.line_values import LineSearch, SearchLimits, Target
 
 pytest.importorskip("re2", reason="needs the extra `regex`")
 

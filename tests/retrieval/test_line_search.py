@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from arr_sql.core.decode import Decoded, decode
 from arr_sql.core.rooted import Root
-from arr_sql.retrieval.line_search import CLIP_WIDTH, LineHit, LineSearch, search_lines
+from arr_sql.retrieval.line_search import search_lines
 from arr_sql.retrieval.line_text import clip, fold, original_index
+from arr_sql.retrieval.line_values import CLIP_WIDTH, LineHit, LineSearch
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX files")
 PLUM = "hunter2" + "-plum"

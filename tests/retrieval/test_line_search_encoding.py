@@ -13,7 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from arr_sql.core.rooted import Root
-from arr_sql.retrieval.line_search import LineHit, LineSearch, search_lines
+from arr_sql.retrieval.line_search import search_lines
+from arr_sql.retrieval.line_values import LineHit, LineSearch
 
 TEXT = "hello 世界\r\nneedle two\r\n"
 

@@ -1,0 +1,309 @@
+"""Lines in memory: the channel answers with them as it does without, on whatever the files are at that moment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from arr_sql.core.line_fold import fold
+from arr_sql.core.research_models import ScopeKey
+from arr_sql.core.rooted import FileRead, Refused, Root
+from arr_sql.database import ResearchDatabase
+from arr_sql.errors import ModelError
+from arr_sql.retrieval.catalog import ChannelAnswer
+from arr_sql.retrieval.grep_retriever import GrepRetriever
+from arr_sql.retrieval.hot_grep import HotGrep
+from arr_sql.retrieval.hot_lines import HotLines, LearnedFile
+from tests.conftest import SCOPE, MakeDatabase
+from tests.retrieval.test_line_groups import TEXTS, happen
+
+LATER = 10**11
+PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\nalpha\nMIIEowIBAAKCAQEA\n-----END RSA " + "PRIVATE KEY-----\nbeta\n"
+TOKEN = "token = ghp_" + "a1B2" * 9
+MORE = {
+    "key.md": f"# Key\n\nalpha before\n\n{PEM}\nalpha after\n",
+    "cr.txt": "alpha\rbeta\nalpha\r\n",
+    "long.txt": "x" * 400 + " alpha\n" + "é" * 320 + " beta\nalpha\n",
+    "huge.txt": "alpha " * 4_000 + "\nbeta\n",
+    "blank.txt": "\n \n\u200b\nalpha\u00a0beta\n\u3000\n",
+    "far.txt": "alpha " + "far " * 6_000 + TOKEN + "\n",
+    "mixed.md": f"alpha 1\nalpha {TOKEN}\nalpha 2\n\nalpha {TOKEN}\nbeta\nalpha 3\nalpha {TOKEN}\n",
+    "ligature.md": "# ﬁnd\n\nconﬁg alpha\n",
+}
+QUERIES = (
+    "alpha",
+    "alpha beta",
+    '"beta and"',
+    '"alpha beta"',
+    "gamma",
+    "阿尔法",
+    "find",
+    '"lph"',
+    "config",
+    '"  "',
+    "MIIE",
+)
+WHAT = ("touch", "append", "swap letters", "swap letters later", "delete", "new", "sync", "rename", "ignore", "fresh")
+happenings = st.lists(st.tuples(st.sampled_from(WHAT), st.sampled_from(sorted({**TEXTS, **MORE}))), max_size=3)
+
+
+def at_rest() -> HotGrep:
+    """A memory to which all files have long been at rest, that learns from the first question on."""
+    return HotGrep(from_question=1, now_ns=lambda: time.time_ns() + LATER)
+
+
+def ask(database: ResearchDatabase, hot: HotGrep | None, query: str, k: int = 100) -> ChannelAnswer:
+    """What the channel answers."""
+    channel = GrepRetriever(database._reader("grep"), database._grep_roots, hot=hot)
+    return channel.retrieve(query, database.scope, k, time.monotonic() + 60)
+
+
+def known(hot: HotGrep, scope: ScopeKey = SCOPE) -> set[str]:
+    """The files that are kept."""
+    return {rel for _, rel in hot._scopes[scope.values()].lines.number} if hot._scopes else set()
+
+
+@pytest.fixture
+def read() -> Iterator[list[str]]:
+    """The files that are read from here on."""
+    names: list[str] = []
+    plain = Root.read_file
+
+    def noted(root: Root, rel: str, limit: int) -> FileRead | Refused:
+        names.append(rel)
+        return plain(root, rel, limit)
+
+    with mock.patch.object(Root, "read_file", noted):
+        yield names
+
+
+@pytest.fixture
+def lab(make_database: MakeDatabase, tmp_path: Path) -> tuple[ResearchDatabase, Path]:
+    """A scope that trusts one folder of two files."""
+    folder = tmp_path / "lab"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.md").write_text("# One\n\nalpha here\n", "utf-8")
+    (folder / "sub" / "b.txt").write_text("beta\nalpha and beta\n", "utf-8")
+    database = make_database(folder=folder)
+    database.add(folder)
+    return database, folder
+
+
+# --- The same answers ---------------------------------------------------------------------------------------------------
+
+words = st.text(st.sampled_from("abéß学ﬁ.ＡI"), min_size=1, max_size=5)
+texts = st.lists(st.lists(words, max_size=5).map(" ".join), min_size=1, max_size=6).map("\n".join)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.lists(texts, max_size=3), min_size=1, max_size=5),
+    st.text(st.sampled_from("abésß学fi.a"), min_size=1, max_size=3),
+)
+def test_a_text_is_on_the_lines_that_hold_it(batches: list[list[str]], part: str) -> None:
+    """Learned in several portions, which are put together; each line once, in order."""
+    lines, every = HotLines.empty(), list[str]()
+    for number, batch in enumerate(batches):
+        files = []
+        for place, text in enumerate(batch):
+            folded = fold(text).split("\n")
+            every += folded
+            name = f"{number}-{place}"
+            files.append(LearnedFile(("1", name), name, (1, 2, 3, 4), folded, (), [7] * len(folded), (7,)))
+        lines = lines.learn(files)
+    assert lines.with_text(part).tolist() == [at for at, line in enumerate(every) if part in line]
+    assert len(lines.postings) <= len(batches).bit_length() + 1
+
+
+@given(happenings, st.sampled_from(QUERIES), st.sampled_from((1, 3, 100)), st.sampled_from((20_000, 20_000, 1, 4, 9)))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+def test_answers_are_those_of_a_search_without(
+    history: list[tuple[str, str]], query: str, k: int, max_lines: int
+) -> None:
+    """Whatever happened to the files since they were learned, with credentials in them, and where a limit cuts the search."""
+    shm = Path("/dev/shm")
+    base = Path(tempfile.mkdtemp(dir=shm if os.access(shm, os.W_OK) else None))
+    try:
+        folder = base / "lab"
+        for name, text in {**TEXTS, **MORE}.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(text.encode())
+        with (
+            ResearchDatabase.create(base / "arr.db", SCOPE, project_folder=base, embedder=lambda: None) as database,
+            mock.patch("arr_sql.retrieval.grep_retriever.MAX_LINES", max_lines),
+        ):
+            database.add(folder)
+            hot = at_rest()
+            time.sleep(0.02)  # the clock of the file system may tick only every ten milliseconds
+            for other in ("alpha", "beta"):
+                ask(database, hot, other)
+            for what, name in history:
+                if what == "fresh":
+                    hot = at_rest()
+                elif what == "rename" and (folder / name).exists():
+                    (folder / name).rename(folder / f"renamed-{Path(name).name}")
+                elif what == "ignore":
+                    (folder / ".gitignore").write_text(Path(name).name + "\n", "utf-8")
+                else:
+                    happen(folder, what, name, database)
+                time.sleep(0.02)
+                assert ask(database, hot, query, k) == ask(database, None, query, k)
+            for _ in range(2):
+                assert ask(database, hot, query, k) == ask(database, None, query, k)
+    finally:
+        shutil.rmtree(base)
+
+
+def test_a_limit_cuts_at_the_same_line(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """Wherever it falls: what was withheld until there counts, and the files that were looked at until there."""
+    folder = tmp_path / "lab"
+    for name, text in {**TEXTS, **MORE}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode())
+    database = make_database(folder=folder)
+    database.add(folder)
+    hot = at_rest()
+    ask(database, hot, "nothing")
+    assert {"mixed.md", "key.md", "a.md"} <= known(hot)
+    assert known(hot).isdisjoint({"far.txt", "huge.txt", "n.ipynb", "odd.zzz"})
+    for query in QUERIES:
+        for max_lines in range(1, 30, 1 if query == "alpha" else 3):
+            with mock.patch("arr_sql.retrieval.grep_retriever.MAX_LINES", max_lines):
+                assert ask(database, hot, query) == ask(database, None, query)
+
+
+def test_roots_inside_roots(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """Each line is found once, under the inner root, also from memory."""
+    folder = tmp_path / "lab"
+    (folder / "sub").mkdir(parents=True)
+    for name in ("a.txt", "one.txt", "sub/b.txt"):
+        (folder / name).write_text("zyzzyva\n", "utf-8")
+    database = make_database(folder=tmp_path / "project")
+    for target in (folder / "sub", folder / "one.txt", folder):
+        database.add(target)
+    hot = at_rest()
+    for _ in range(3):
+        assert ask(database, hot, "zyzzyva") == ask(database, None, "zyzzyva")
+    assert {"a.txt", "b.txt"} <= known(hot)
+
+
+# --- What is kept, and when it is asked ---------------------------------------------------------------------------------
+
+
+def test_what_is_known_is_not_read(lab: tuple[ResearchDatabase, Path], read: list[str]) -> None:
+    """Only the file that changed is, and one that may hold a text with white space in it."""
+    database, folder = lab
+    hot = at_rest()
+    for _ in range(2):
+        ask(database, hot, "gamma")
+    assert (known(hot), sorted(read)) == ({"a.md", "sub/b.txt"}, ["a.md", "sub/b.txt"])
+    read.clear()
+    assert (ask(database, hot, "alpha").candidate_count, read) == (2, [])
+    assert (ask(database, hot, '"alpha and"').candidate_count, read) == (1, ["sub/b.txt"])
+    (folder / "a.md").write_text("alpha again\n", "utf-8")
+    read.clear()
+    assert (ask(database, hot, "again").candidate_count, read) == (1, ["a.md"])
+
+
+def test_the_first_question_is_answered_without(lab: tuple[ResearchDatabase, Path]) -> None:
+    """A command asks once, and learns nothing."""
+    database, _ = lab
+    hot = HotGrep(now_ns=lambda: time.time_ns() + LATER)
+    ask(database, hot, "alpha")
+    assert known(hot) == set()
+    ask(database, hot, "alpha")
+    assert known(hot) == {"a.md", "sub/b.txt"}
+
+
+def test_a_file_that_has_just_changed_is_not_learned(lab: tuple[ResearchDatabase, Path]) -> None:
+    """It may change again within the same tick of the clock. The folder of the test was written a moment ago."""
+    database, folder = lab
+    hot = HotGrep(from_question=1)
+    os.utime(folder / "a.md")
+    ask(database, hot, "alpha")
+    assert "a.md" not in known(hot)
+
+
+def test_a_sync_leaves_what_it_did_not_change(lab: tuple[ResearchDatabase, Path], read: list[str]) -> None:
+    """The other file is still known, and the changed one is learned as it is now."""
+    database, folder = lab
+    hot = at_rest()
+    ask(database, hot, "alpha")
+    (folder / "a.md").write_text("# One\n\nalpha gone\n", "utf-8")
+    database.sync()
+    read.clear()
+    assert ask(database, hot, "gone").candidate_count == 1
+    assert (read, known(hot)) == (["a.md"], {"a.md", "sub/b.txt"})
+
+
+def test_a_file_that_was_touched_is_learned_again(lab: tuple[ResearchDatabase, Path], read: list[str]) -> None:
+    """Its text is what the store holds."""
+    database, folder = lab
+    hot = at_rest()
+    ask(database, hot, "alpha")
+    os.utime(folder / "a.md", (1, 1))
+    ask(database, hot, "alpha")
+    read.clear()
+    answer = ask(database, hot, "alpha")
+    assert read == []
+    assert answer == ask(database, None, "alpha")
+
+
+def test_a_store_that_changes_under_a_search_is_asked_again(lab: tuple[ResearchDatabase, Path]) -> None:
+    """Between the look into the memory and the reading of the rows another process syncs."""
+    database, folder = lab
+    hot = at_rest()
+    ask(database, hot, "alpha")
+    plain = HotGrep.search
+
+    def search(self: HotGrep, *given: object) -> object:
+        found = plain(self, *given)  # type: ignore[arg-type]
+        (folder / "sub" / "b.txt").write_text("alpha and more\n", "utf-8")
+        database.sync()
+        return found
+
+    with mock.patch.object(HotGrep, "search", search):
+        answer = ask(database, hot, "alpha")
+    assert answer == ask(database, None, "alpha")
+
+
+def test_memory_is_bounded(lab: tuple[ResearchDatabase, Path]) -> None:
+    """Nothing more is learned once there is more than the bound, nor more than a question's share."""
+    database, _ = lab
+    later = {"from_question": 1, "now_ns": lambda: time.time_ns() + LATER}
+    full = HotGrep(max_bytes=-1, **later)
+    share = HotGrep(learn_bytes=20, **later)
+    for hot in (full, share):
+        ask(database, hot, "alpha")
+    assert (known(full), known(share)) == (set(), {"a.md"})
+    ask(database, share, "alpha")
+    assert known(share) == {"a.md", "sub/b.txt"}
+
+
+def test_lines_of_files_that_change_often_are_let_go(lab: tuple[ResearchDatabase, Path]) -> None:
+    """Where there are more old states than files, all is learned anew."""
+    database, folder = lab
+    hot = at_rest()
+    for number in range(220):
+        os.utime(folder / "a.md", (number, number))
+        ask(database, hot, "alpha")
+    assert len(hot._scopes[SCOPE.values()].lines.files) < 120
+    assert ask(database, hot, "alpha") == ask(database, None, "alpha")
+
+
+def test_without_numpy_nothing_is_kept(lab: tuple[ResearchDatabase, Path]) -> None:
+    """The answer is the same."""
+    database, _ = lab
+    hot = at_rest()
+    with mock.patch("arr_sql.retrieval.hot_grep.load_numpy", side_effect=ModelError("NumPy is not installed.")):
+        assert ask(database, hot, "alpha") == ask(database, None, "alpha")
+    assert hot._scopes == {}
