@@ -168,7 +168,11 @@ class RetrievalMethods(DatabaseBase):
         catalog.register(MemoryRetriever(self._reader("research-memory"), lambda: now or self._clock()))
         catalog.register(Bm25Retriever(self._reader("bm25"), hot=self._hot_postings, by_row=self._hot_chunks.hits))
         catalog.register(vector)
-        catalog.register(GrepRetriever(self._reader("grep"), roots or self._grep_roots, hot=self._hot_grep))
+        catalog.register(
+            GrepRetriever(
+                self._reader("grep"), roots or self._grep_roots, hot=self._hot_grep, by_row=self._hot_chunks.hits
+            )
+        )
         for number, make in enumerate(self._extra_channels):
             channel = make(self._reader(f"extra {number}"))
             catalog.register(channel)

@@ -28,6 +28,7 @@ from arr_sql.retrieval.line_index import read_line_index
 from arr_sql.retrieval.line_search import search_lines, wanted_forms
 from arr_sql.retrieval.line_values import LineSearch
 from arr_sql.retrieval.needles import needles
+from arr_sql.retrieval.rows import HitsByRow, hits_by_row
 
 MAX_LINES = 20_000
 """More matching lines than this end the scan (``cut``)."""
@@ -55,9 +56,11 @@ class GrepRetriever:
     read_only = True
 
     def __init__(
-        self, reader: Connection, roots: Callable[[], Sequence[GrepRoot]], *, hot: HotGrep | None = None
-    ) -> None:
-        self._reader, self._roots, self._hot = reader, roots, hot
+        self, reader: Connection, roots: Callable[[], Sequence[GrepRoot]], *, hot: HotGrep | None = None,
+        by_row: HitsByRow = hits_by_row,
+    ) -> None:  # fmt: skip
+        """``by_row`` reads chunks, or has them in memory (:mod:`arr_sql.retrieval.hot_chunks`)."""
+        self._reader, self._roots, self._hot, self._hits_by_row = reader, roots, hot, by_row
 
     def retrieve(self, query: str, scope: ScopeKey, k: int, deadline: float) -> ChannelAnswer:
         """State ``ok``, ``empty``, ``cut``, or ``unavailable`` (``no_roots``, ``other_branch``, ``root_missing``)."""
@@ -100,7 +103,7 @@ class GrepRetriever:
                     (name, rel): SeenFile(opened[int(name)][1], opened[int(name)][0].prefix, *stat)
                     for (name, rel), stat in found.files.items()
                 }
-                return found, best_hits(self._reader, scope, lines, files, k, hot, inner)
+                return found, best_hits(self._reader, scope, lines, files, k, hot, inner, self._hits_by_row)
 
             hot = None if self._hot is None else self._hot.search(self._reader, scope, wanted_forms(wanted))
             found, best = answer(hot)

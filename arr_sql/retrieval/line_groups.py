@@ -13,7 +13,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from arr_sql.core.canonical import canonical_json, sha256_bytes, sha256_text, significant
@@ -24,7 +24,7 @@ from arr_sql.retrieval.catalog import Hit
 from arr_sql.retrieval.hot_line_search import HotAnswer, HotSearch, Kind
 from arr_sql.retrieval.line_spans import Place, Spans, holds, read_spans, read_texts
 from arr_sql.retrieval.line_values import LineHit
-from arr_sql.retrieval.rows import chunk_hit, chunks_by_row
+from arr_sql.retrieval.rows import HitsByRow, chunks_by_row, hits_by_row
 
 WINDOW_LINES = 20
 """Lines of a file that is not ingested, or has changed since, are answered together when they are this close."""
@@ -72,12 +72,12 @@ class SeenFile:
 
 def best_hits(
     reader: Connection, scope: ScopeKey, lines: Sequence[LineHit], files: Mapping[Place, SeenFile], k: int,
-    hot: HotSearch | None = None, inner: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    hot: HotSearch | None = None, inner: Mapping[str, tuple[str, ...]] = MappingProxyType({}), by_row: HitsByRow = hits_by_row,
 ) -> BestHits | None:  # fmt: skip
     """The best ``k`` answers that ``lines`` make, together with those that ``hot`` took from memory.
 
     Best first: by the rarity of the needles that an answer holds, then by how many of its lines hold one, then by place.
-    None when the store has changed since ``hot`` looked at it.
+    ``by_row`` reads chunks, or has them in memory. None when the store has changed since ``hot`` looked at it.
     """
     with nullcontext() if reader.in_transaction else read_transaction(reader):
         if hot is not None and not hot.is_current(reader, scope):
@@ -95,22 +95,25 @@ def best_hits(
         # Answers that share the place of the last one are told apart by their ids, which only whole hits have.
         chosen = [item for item in order if item[:3] <= order[k - 1][:3]] if len(order) > k > 0 else order[:k]
         held = (group.chunk for *_, group in chosen)
-        rows = chunks_by_row(reader, scope, (chunk for chunk in held if chunk is not None))
+        whole = by_row(reader, scope, (chunk for chunk in held if chunk is not None))
     hits = []
     for least, _, line_no, group in chosen:
-        if group.chunk is not None:
-            hit = chunk_hit(rows[group.chunk], scope, 1, -least)
-        else:
-            hit = _loose_hit(group, scope, -least)
+        hit = _loose_hit(group, scope) if group.chunk is None else whole[group.chunk]
         hits.append((least, hit.source_ref, line_no, hit.chunk_id, group, hit))
     hits.sort(key=lambda item: item[:4])
     best = tuple(
-        replace(hit, rank=rank, metadata={**hit.metadata, "matched_lines": [*group.matched_lines[:MAX_MATCHED_LINES]]})
-        for rank, (*_, group, hit) in enumerate(hits[:k], 1)
+        Hit(
+            **{**vars(hit), "rank": rank, "score": -least, "metadata": {**hit.metadata, "matched_lines": _shown(group)}}
+        )
+        for rank, (least, *_, group, hit) in enumerate(hits[:k], 1)
     )
     if taken is None:
         return BestHits(best, len(groups), len(lines))
     return BestHits(best, len(groups) + len(taken), len(lines) + taken.n_lines)
+
+
+def _shown(group: _Group | HotAnswer) -> list[int]:
+    return [*group.matched_lines[:MAX_MATCHED_LINES]]
 
 
 def _groups(
@@ -120,7 +123,7 @@ def _groups(
     by_file: dict[Place, list[LineHit]] = defaultdict(list)
     for hit in lines:
         by_file[hit.root_name, hit.rel].append(hit)
-    refs = {place: _shown(files[place].prefix + place[1]) for place in by_file}
+    refs = {place: _written(files[place].prefix + place[1]) for place in by_file}
     held: dict[int, _Group] = {}
     loose: dict[Place, list[LineHit]] = {}
     for place, spans in read_spans(reader, scope, by_file).items():
@@ -183,18 +186,18 @@ def _score(needles: Iterable[str], n_lines: int, holding: Mapping[str, int], n_g
     return significant(rarity + 0.1 * n_lines / (1 + n_lines))
 
 
-def _loose_hit(group: _Group, scope: ScopeKey, score: float) -> Hit:
+def _loose_hit(group: _Group, scope: ScopeKey) -> Hit:
     first, last, source_ref = group.lines[0], group.lines[-1], group.source_ref
     content = "\n".join(line.text for line in group.lines)
     digest = sha256_text(canonical_json([*scope.values(), source_ref, first.line_no, content]))
     return Hit(
-        chunk_id=f"g{digest[:20]}", scope=scope, rank=1, score=score, source_ref=source_ref,
+        chunk_id=f"g{digest[:20]}", scope=scope, rank=0, score=0.0, source_ref=source_ref,
         locator=f"L{first.line_no}" if first.line_no == last.line_no else f"L{first.line_no}-{last.line_no}",
         content=content, content_hash=sha256_text(content), heading="", created_at=NO_INDEX_TIME,
         metadata={"kind": "lines", "as_on_disk": True, "start_line": first.line_no, "end_line": last.line_no},
     )  # fmt: skip
 
 
-def _shown(path: str) -> str:
+def _written(path: str) -> str:
     """A name that is not UTF-8 can be opened and not be written down: its odd bytes are shown by number."""
     return path if path.isascii() else path.encode("utf-8", "backslashreplace").decode()
