@@ -20,7 +20,7 @@ from arr_sql.database.retrieval import RetrievalMethods
 from arr_sql.database.revision_diff import RevisionDiff, answer_change, memory_changes, source_changes
 from arr_sql.errors import InputError, StateError, StoreFull, StoreReadOnly
 from arr_sql.memory.audit_log import append_event
-from arr_sql.memory.retrieval_log import ERASED, read_retrievals
+from arr_sql.memory.retrieval_log import ERASED, HASHED, read_retrievals
 from arr_sql.memory.scope_store import ScopeRow, read_scope
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def _plan_queries(record: Mapping[str, Any]) -> list[str]:
 
 def _plan_fault(record: Mapping[str, Any]) -> str:
     queries = _plan_queries(record)
-    if any(query.startswith("(hash) ") or REDACTED in query for query in queries):
+    if any(query.startswith(HASHED) or REDACTED in query for query in queries):
         return "a rewritten query of its plan was kept only as a hash or without a credential. Ask again with `arr search --plan`."
     return ""
 

@@ -19,7 +19,7 @@ from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.statements import load
 from arr_sql.errors import InputError
 from arr_sql.index.text_index import terms_of
-from arr_sql.memory.retrieval_log import read_evidence
+from arr_sql.memory.retrieval_log import HASHED, read_evidence
 from arr_sql.memory.scope_store import ScopeRow, read_scope
 
 
@@ -133,17 +133,28 @@ class ForgetPlan:
             yield from (row["only_file"],) if row["only_file"] else (row["path"], row["name"])
         for row, evidence in self.retrievals:
             if is_asked(row) or self.request.whole_scope:
-                yield from (row["query"] or "", *strings(json.loads(row["query_vectors"]), keys=False))
+                yield row["query"] or ""
+            yield from self.lost_vectors(row).values()
             if self.request.whole_scope:
                 yield from (item["source_ref"] for item in evidence)
-            plan = json.loads(row["plan"])
-            for call in (call for calls in plan["tool_rounds"] for call in calls):
-                if call["query"] and self.forgets_query(row, call["query"]):
-                    yield call["query"]
+            yield from (query for query in rewritten_queries(row) if self.forgets_query(row, query))
 
     def forgets_query(self, row: Any, query: str) -> bool:
         """Does a rewritten query of this record go?"""
         return is_asked(row) or self.request.whole_scope or query in query_texts(self.request.queries)
+
+    def lost_vectors(self, row: Any) -> dict[str, str]:
+        """The vectors of a record's queries that go, by the hash of the query. Where one goes, only those of queries stay that
+        are known to stay: a rewritten query is kept without its credentials, and its vector under the hash of the whole.
+        """
+        vectors: dict[str, str] = json.loads(row["query_vectors"])
+        if is_asked(row) or self.request.whole_scope:
+            return vectors
+        stay = [query for query in rewritten_queries(row) if not self.forgets_query(row, query)]
+        if len(stay) == len(list(rewritten_queries(row))):
+            return {}
+        hashes = {row["query_hash"], *(query.removeprefix(HASHED) for query in stay), *map(sha256_text, stay)}
+        return {name: vector for name, vector in vectors.items() if name not in hashes}
 
     def terms(self) -> frozenset[str]:
         """The analysed terms of everything that was in the text index."""
@@ -181,8 +192,16 @@ def strings(value: Any, *, keys: bool = True) -> Iterator[str]:
 
 
 def query_texts(queries: Sequence[str]) -> frozenset[str]:
-    """The forms in which a query may be stored: as asked, and as credentials were taken out."""
-    return frozenset(form for query in queries for form in (query.strip(), redact(query.strip())))
+    """The forms in which a query may be stored: as asked, as credentials were taken out, and (in a plan) as its hash."""
+    return frozenset(
+        form for query in map(str.strip, queries) for form in (query, redact(query), f"{HASHED}{sha256_text(query)}")
+    )
+
+
+def rewritten_queries(row: Any) -> Iterator[str]:
+    """The queries of a record's plan that are not the record's own, as they are stored."""
+    for calls in json.loads(row["plan"])["tool_rounds"]:
+        yield from (call["query"] for call in calls if call["query"])
 
 
 def plan_forgetting(connection: Connection, scope: ScopeKey, request: ForgetRequest) -> ForgetPlan:

@@ -146,8 +146,12 @@ def _rewritten(plan: ForgetPlan, row: Any, evidence: Sequence[Any]) -> tuple[dic
     for call in (call for calls in content["tool_rounds"] for call in calls):
         if call["query"] and plan.forgets_query(row, call["query"]):
             call["query"] = ERASED
+    lost = plan.lost_vectors(row)
+    if lost:
+        kept_vectors = {name: item for name, item in json.loads(row["query_vectors"]).items() if name not in lost}
+        made["query_vectors"] = canonical_json(kept_vectors)
     if is_asked(row):
-        made |= {"query": None, "query_vectors": "{}"}
+        made["query"] = None
         content["reason"] = ""
     made["plan"] = canonical_json(content)
     items = []

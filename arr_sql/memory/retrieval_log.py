@@ -36,6 +36,8 @@ EVIDENCE_FIELDS = (
 
 ERASED = "(erased)"
 """Stands in a record where a forgotten name or query stood; a record's own query is NULL then."""
+HASHED = "(hash) "
+"""Stands before the hash of a rewritten query, where queries are kept as hashes."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def _kept_plan(plan: QueryPlan, keep_query: bool) -> str:
     for call in (call for calls in value["tool_rounds"] for call in calls):
         if call["query"] is not None:
             kept = redact(call["query"]).encode("utf-8", "replace").decode()
-            call["query"] = kept if keep_query else f"(hash) {sha256_text(call['query'])}"
+            call["query"] = kept if keep_query else f"{HASHED}{sha256_text(call['query'])}"
     return canonical_json(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from arr_sql.core.canonical import sha256_text
 from arr_sql.core.connection import open_reader, open_writer, sqlite3
 from arr_sql.database import ResearchDatabase
 from arr_sql.errors import InputError, StoreBusy
@@ -156,6 +158,25 @@ def test_a_query_goes_from_the_record_and_from_plans(database: ResearchDatabase)
     assert database.verify_audit().damages == ()
     with pytest.raises(InputError, match="nothing called"):
         database.forget(queries=["quagga stripes patter"])
+
+
+@pytest.mark.parametrize("keep_query", [True, False])
+@pytest.mark.parametrize("gone", ["moa feathers", "password=hunter22 of the archive"])
+def test_a_rewritten_query_goes_with_its_vector(
+    database: ResearchDatabase, make_database: MakeDatabase, keep_query: bool, gone: str
+) -> None:
+    """Also where queries are kept as hashes or without a credential; the vectors of the queries that stay stay."""
+    asked = make_database(path=database.path, folder=database.project_folder, keep_query=keep_query)
+    stays = "quagga measured again"
+    calls = ["vector", {"tool": "vector", "query": gone}, {"tool": "vector", "query": stays}]
+    found = asked.search("what of it", plan={"tool_rounds": [calls]})
+    vectors = [base64.b64encode(item or b"") for item in FakeEmbedder().embed_queries(["what of it", gone, stays])]
+    assert all(item in raw(database.path) for item in vectors)
+    report = asked.forget(queries=[gone])
+    assert (report.result, report.counts) == ("clean", {"retrievals_rewritten": 1})
+    assert [item in raw(database.path) for item in vectors] == [True, False, True]
+    assert sha256_text(gone).encode() not in raw(database.path)
+    assert (asked.replay(found.retrieval_id).cause, asked.verify_audit().damages) == ("row_erased", ())
 
 
 def test_a_scope_goes_and_its_neighbour_stays(
