@@ -109,6 +109,8 @@ def main() -> None:
     """Entry point: never a traceback, always an exit code that means something."""
     _require_utf8_names()
     _prepare_streams()
+    # Looking for plugins reads what every installed package says of itself, and a plugin would see every value.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     code, stdout = 1, sys.stdout
     try:
         code = arr.main(prog_name="arr", standalone_mode=False) or 0

@@ -89,9 +89,10 @@ class Where:
 def echo(text: str = "", *, err: bool = False, nl: bool = True, **style: Any) -> None:
     """Print to the stream as it is: click alone would write UTF-8 to a console that said it is ASCII.
 
-    No colours where NO_COLOR is set or the terminal is dumb.
+    No colours where NO_COLOR is set or the terminal is dumb; colours into a pipe where FORCE_COLOR is set.
     """
-    color = False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    color = False if is_plain else True if os.environ.get("FORCE_COLOR") else None
     shown = click.style(text, **style) if style else text
     click.echo(shown, file=sys.stderr if err else sys.stdout, nl=nl, color=color)
 

@@ -12,7 +12,6 @@ import click
 from arr_sql.cli._shared import (
     NAME,
     Where,
-    console,
     echo,
     json_option,
     note,
@@ -91,29 +90,31 @@ def _read_plan(plan_file: Any) -> Any:
 
 def print_result(query: str, result: Any, *, full: bool = False) -> None:
     """The answer for people: evidence, then what ran, then what was refused or weaker."""
-    from rich.text import Text
-
+    from arr_sql.cli._lines import print_pieces, print_text
     from arr_sql.core.router_models import REASON_TEXT
     from arr_sql.retrieval.snippet import best_lines
 
-    out = console()
     for number, item in enumerate(result.evidence, 1):
-        line = Text(f"{number:2d}. ")
-        line.append(visible(item.source_ref), style="bold cyan")
-        line.append(f"  {visible(item.locator)}", style="cyan")
-        style = {"fresh": "green", "changed": "yellow", "missing": "red"}.get(item.freshness, "dim")
-        line.append(f"  {freshness_words(item.freshness, item.metadata.get('certificate', {}))}", style=style)
-        out.print(line)
+        style = {"fresh": {"fg": "green"}, "changed": {"fg": "yellow"}, "missing": {"fg": "red"}}
+        print_pieces(
+            (f"{number:2d}. ", {}),
+            (visible(item.source_ref), {"fg": "cyan", "bold": True}),
+            (f"  {visible(item.locator)}", {"fg": "cyan"}),
+            (
+                f"  {freshness_words(item.freshness, item.metadata.get('certificate', {}))}",
+                style.get(item.freshness, {"dim": True}),
+            ),
+        )
         found_by = " ".join(dict.fromkeys(f"{rank.channel}#{rank.rank}" for rank in item.channels))
         scores = "" if item.rerank_score is None else f"score {item.rerank_score:.3f}"
         rrf = "" if item.rrf_score is None else f"rrf {item.rrf_score:.6f}"
-        out.print(Text(f"    {'  '.join(part for part in (found_by, scores, rrf) if part)}", style="dim"))
+        print_text(f"    {'  '.join(part for part in (found_by, scores, rrf) if part)}", dim=True)
         if losers := item.metadata.get("conflict_losers"):
-            out.print(Text(f"    wins over {visible(', '.join(losers))} (same conflict key)", style="dim"))
+            print_text(f"    wins over {visible(', '.join(losers))} (same conflict key)", dim=True)
         lines = item.content.split("\n") if full else best_lines(item.content, query)[1]
         for text in lines:
             shown = visible(text)
-            out.print(Text("    " + (shown if full or len(shown) <= 200 else shown[:199] + "…")))
+            print_text("    " + (shown if full or len(shown) <= 200 else shown[:199] + "…"))
     if not result.evidence:
         sentences = {
             "nothing_found": "Nothing found.",
@@ -124,25 +125,21 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
         weak = f"{far}; `--no-floor` shows it." if far else ""
         echo(sentences.get(result.state, result.state) + weak)
     if result.plan.reason.startswith("language model"):
-        out.print(Text(f"Plan:     {result.plan.reason}, {_plan_words(result.plan)}", style="dim"))
+        print_text(f"Plan:     {result.plan.reason}, {_plan_words(result.plan)}", dim=True)
     ran = "  ".join(
         f"{t.tool_name} {t.state}{f' {t.eligible_count}' if t.eligible_count else ''}" for t in result.traces
     )
-    out.print(Text(f"Channels: {ran}", style="dim"))
+    print_text(f"Channels: {ran}", dim=True)
     for degradation in result.degradations:
         detail = ", ".join(f"{key} {value}" for key, value in degradation.detail.items())
         name = f"{degradation.tool_name}: " if degradation.tool_name else ""
-        out.print(
-            Text(f"Weaker:   {name}{degradation.code} ({detail or REASON_TEXT[degradation.code]})", style="yellow")
-        )
+        print_text(f"Weaker:   {name}{degradation.code} ({detail or REASON_TEXT[degradation.code]})", fg="yellow")
     for rejection in result.rejections:
-        out.print(Text(f"Refused:  {rejection.tool_name}: {rejection.code} x{rejection.count}", style="yellow"))
+        print_text(f"Refused:  {rejection.tool_name}: {rejection.code} x{rejection.count}", fg="yellow")
     words = "partial" if result.partial else "complete"
-    out.print(
-        Text(
-            f"Retrieval {result.retrieval_id}: {result.state}, {words}. `arr show {result.retrieval_id}` shows it again.",
-            style="dim",
-        )
+    print_text(
+        f"Retrieval {result.retrieval_id}: {result.state}, {words}. `arr show {result.retrieval_id}` shows it again.",
+        dim=True,
     )
 
 
