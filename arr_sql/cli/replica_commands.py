@@ -102,10 +102,11 @@ def start(
 
 
 class _Teller:
-    """Says what the engine said: a problem at once, progress now and then."""
+    """Says what the engine said: a problem at once, the same one and progress now and then."""
 
     def __init__(self, begins: str, as_json: bool) -> None:
         self._begins, self._as_json, self._said_at = begins, as_json, -SAY_SECONDS
+        self._problem, self._problem_at = "", -SAY_SECONDS
 
     def hear(self, copied: Copied) -> None:
         if copied.transaction is None and not copied.problem:
@@ -115,6 +116,9 @@ class _Teller:
         elif self._as_json:
             print_json({"transaction": copied.transaction, "problem": copied.problem}, in_one_line=True)
         elif copied.problem:
+            if copied.problem == self._problem and time.monotonic() - self._problem_at < SAY_SECONDS:
+                return  # Litestream tries again twice a second
+            self._problem, self._problem_at = copied.problem, time.monotonic()
             note(f"{time.strftime('%H:%M:%S')}  Litestream: {visible(copied.problem)}")
         elif time.monotonic() - self._said_at >= SAY_SECONDS:
             self._said_at = time.monotonic()

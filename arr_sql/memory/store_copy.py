@@ -15,7 +15,7 @@ from pathlib import Path
 from arr_sql.core.byte_scan import SIDE_FILES
 from arr_sql.core.connection import open_reader, open_writer, read_transaction, sqlite3, store_errors, write_transaction
 from arr_sql.core.migrations import migrate, schema_version
-from arr_sql.errors import InputError, StoreDamaged
+from arr_sql.errors import InputError, StoreDamaged, StoreFull
 from arr_sql.index.text_index import index_is_foreign, rebuild_text_index
 from arr_sql.memory.store_check import check_store
 
@@ -28,14 +28,19 @@ def copy_store(source: Path, target: Path, progress: Progress = lambda done, tot
     """Copy a database to a new file, as it is at one moment, and check the copy; its size in bytes.
 
     An older file's copy is brought to this program's schema. ``progress`` is called with pages. Raises InputError when
-    ``target`` exists, StoreMissing, NotAnArrDatabase, StoreDamaged when the copy does not pass.
+    ``target`` exists, StoreMissing, NotAnArrDatabase, StoreFull, StoreDamaged when the copy does not pass.
     """
     with new_store(target) as made:
         reader = open_reader(source)
+        made.touch(mode=0o600)  # nobody else's to read while it is made
         try:
             with store_errors(source), contextlib.closing(sqlite3.connect(made)) as copy, read_transaction(reader):
                 schema_version(reader, source)  # also the first read: from here on others' writes are not seen
                 reader.backup(copy, pages=PAGES, progress=lambda _, left, total: progress(total - left, total))
+        except StoreFull:  # said of the source, which is only read
+            raise StoreFull(
+                f"The disk on which '{target}' was to be made is full. Nothing was kept; free some space, or name another place."
+            ) from None
         finally:
             reader.close()
         if is_read_copy(made):

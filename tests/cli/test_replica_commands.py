@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from arr_sql.cli.replica_commands import _Teller
 from arr_sql.core.project import find_project
-from arr_sql.replica.copying import engine_process, is_copying
+from arr_sql.replica.copying import Copied, engine_process, is_copying
 from arr_sql.serve.mcp_calls import Client, Desk
 from tests.cli.support import arr
 from tests.replica.support import needs_engine, running
@@ -93,6 +94,14 @@ def test_without_a_copy(project: Path, command: tuple[str, ...]) -> None:
     """There is nothing to show or to purge; the next step is named."""
     ran = arr("replica", *command, cwd=project)
     assert ran.code == 1 and "arr replica start" in ran.err
+
+
+def test_the_same_problem_is_not_said_twice_a_second(capsys: pytest.CaptureFixture[str]) -> None:
+    """Litestream tries a full disk again and again; another problem is said at once."""
+    teller = _Teller("Copying.", as_json=False)
+    for problem in ("disk full", "disk full", "disk full", "gone", "gone"):
+        teller.hear(Copied(problem=problem))
+    assert [line.partition("Litestream: ")[2] for line in capsys.readouterr().err.splitlines()] == ["disk full", "gone"]
 
 
 @needs_engine

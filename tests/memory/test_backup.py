@@ -13,7 +13,7 @@ import pytest
 
 from arr_sql.core.connection import open_reader, open_writer, sqlite3
 from arr_sql.database import ResearchDatabase
-from arr_sql.errors import ArrError, InputError, NotAnArrDatabase, StoreDamaged, StoreMissing
+from arr_sql.errors import ArrError, InputError, NotAnArrDatabase, StoreDamaged, StoreFull, StoreMissing
 from arr_sql.memory import store_copy, store_export
 from arr_sql.memory.store_check import check_store
 from tests.conftest import SCOPE, MakeDatabase, StepClock, other_scopes
@@ -79,6 +79,31 @@ def test_a_backup_gives_the_same_answers(
     store_copy.copy_store(tmp_path / "copies" / "lab.db", tmp_path / "restored.db")
     expected = answers(database)
     assert answers(again(database, tmp_path / "restored.db", make_database)) == expected
+
+
+def test_a_full_disk_is_the_copy_s(database: ResearchDatabase, tmp_path: Path) -> None:
+    """The file that is copied is only read: the error names where there was no room, and nothing is left there."""
+
+    def full(done: int, total: int) -> None:
+        raise StoreFull(f"The disk that holds '{database.path}' is full.")
+
+    with pytest.raises(StoreFull, match=r"copy\.db' was to be made is full. Nothing was kept"):
+        store_copy.copy_store(database.path, tmp_path / "copies" / "copy.db", full)
+    assert list((tmp_path / "copies").iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file has no such permissions there")
+def test_a_copy_is_nobody_else_s_to_read_while_it_is_made(database: ResearchDatabase, tmp_path: Path) -> None:
+    """What the owner alone may read, the owner alone may read at each moment of its copying."""
+    database.path.chmod(0o600)
+    modes = []
+
+    def look(done: int, total: int) -> None:
+        modes.extend(item.stat().st_mode & 0o777 for item in (tmp_path / "copies").iterdir())
+
+    store_copy.copy_store(database.path, tmp_path / "copies" / "copy.db", look)
+    modes.append((tmp_path / "copies" / "copy.db").stat().st_mode & 0o777)
+    assert len(modes) > 1 and set(modes) == {0o600}
 
 
 def test_a_backup_while_two_processes_write(database: ResearchDatabase, tmp_path: Path) -> None:
