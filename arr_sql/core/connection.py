@@ -45,7 +45,8 @@ else:
 
 __all__ = [
     "APPLICATION_ID", "DRIVER", "SQLITE_VERSION", "Connection", "compact", "file_version", "give_back_pages",
-    "open_reader", "open_writer", "read_transaction", "sqlite3", "store_errors", "vec_version", "write_transaction", "writers_lock",
+    "open_reader", "open_writer", "page_cache", "read_transaction", "sqlite3", "store_errors", "vec_version",
+    "write_transaction", "writers_lock",
 ]  # fmt: skip
 
 SQLITE_VERSION: tuple[int, ...] = tuple(int(part) for part in sqlite3.sqlite_version.split("."))
@@ -273,6 +274,22 @@ def compact(connection: Connection, path: Path) -> None:
         row = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if row[0]:
         raise StoreBusy(f"Another process is reading an older state of '{path}'. Stop it, then run this again.")
+
+
+@contextlib.contextmanager
+def page_cache(connection: Connection, size: int) -> Iterator[None]:
+    """Up to ``size`` bytes of pages in memory meanwhile, for transactions that change more than SQLite's 2 MB.
+
+    Else such a transaction writes pages to the WAL before it is done, reads them from there again, and writes them again:
+    taking in 100,000 chunks, 89,000 pages were written to the WAL instead of 40,000, and 149,000 read instead of 37,000.
+    """
+    before = connection.execute("PRAGMA cache_size").fetchone()[0]
+    connection.execute(f"PRAGMA cache_size=-{size >> 10}")
+    try:
+        yield
+    finally:
+        connection.execute(f"PRAGMA cache_size={before}")
+        connection.execute("PRAGMA shrink_memory")
 
 
 def give_back_pages(connection: Connection, path: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from arr_sql.core.canonical import sha256_bytes
 from arr_sql.core.clock import utc_now
-from arr_sql.core.connection import Connection, write_transaction
+from arr_sql.core.connection import Connection, page_cache, write_transaction
 from arr_sql.core.git_identity import read_git_identity
 from arr_sql.core.git_index import read_git_index
 from arr_sql.core.process_lock import SYNC_LOCK, process_lock
@@ -59,6 +59,8 @@ BATCH_SECONDS = 2.0
 AHEAD_FILES = 256
 AHEAD_BYTES = 8 << 20
 """How far other processes read ahead of the writing: this bounds the memory of a sync, whatever the folder's size."""
+CACHE_BYTES = 32 << 20
+"""Of the database's pages: more than a batch of the longest texts changes, index included."""
 OWN_FILES = frozenset({CONFIG_NAME, ".arrignore"})
 WAIT_SECONDS = 600.0
 
@@ -86,7 +88,8 @@ class Syncer:
         A root that is not there keeps its sources and is named in the summary. Another sync of the same file is waited
         for: what is known of the disk is read before it is written, and must not change in between.
         """
-        with process_lock(self._database.with_name(self._database.name + SYNC_LOCK), WAIT_SECONDS):
+        lock = process_lock(self._database.with_name(self._database.name + SYNC_LOCK), WAIT_SECONDS)
+        with lock, page_cache(self._connection, CACHE_BYTES):
             summary = self._sync_all(roots, known)
             tidy(self._connection, self._database, summary.chunks_added)
             return summary
