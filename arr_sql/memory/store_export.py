@@ -46,7 +46,8 @@ def export_tables(connection: Connection) -> list[str]:
 def export_store(path: Path, folder: Path, progress: Progress = lambda done, total: None) -> dict[str, int]:
     """Write the tree into a new or empty folder; rows by table. ``progress`` is called with tables done.
 
-    Raises InputError when the folder holds something.
+    Its files may be read by whom the database may be read by, and by nobody else at any moment. Raises InputError when the
+    folder holds something.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"'{folder}' is not an empty folder. Nothing is overwritten: name another one.")
@@ -54,12 +55,13 @@ def export_store(path: Path, folder: Path, progress: Progress = lambda done, tot
     try:
         require_current(reader, path)
         (folder / "tables").mkdir(parents=True, exist_ok=True)
+        readable = path.stat().st_mode & 0o666 | 0o200
         listed: dict[str, dict[str, Any]] = {}
         with store_errors(path), read_transaction(reader):
             names = export_tables(reader)
             for number, name in enumerate(names):
                 progress(number, len(names))
-                listed[name] = _write_table(reader, name, folder)
+                listed[name] = _write_table(reader, name, folder, readable)
             progress(len(names), len(names))
     finally:
         reader.close()
@@ -68,13 +70,15 @@ def export_store(path: Path, folder: Path, progress: Progress = lambda done, tot
         "migrations": {item.name: item.sha256 for item in all_migrations()}, "tables": listed,
     }  # fmt: skip
     # Last: a tree without it was not finished.
+    (folder / MANIFEST).touch(readable)
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n", "utf-8", newline="\n")
     return {name: item["rows"] for name, item in listed.items()}
 
 
-def _write_table(reader: Connection, name: str, folder: Path) -> dict[str, Any]:
-    digest, rows = hashlib.sha256(), 0
-    with (folder / "tables" / f"{name}.jsonl").open("wb") as handle:
+def _write_table(reader: Connection, name: str, folder: Path, readable: int) -> dict[str, Any]:
+    digest, rows, file = hashlib.sha256(), 0, folder / "tables" / f"{name}.jsonl"
+    file.touch(readable)
+    with file.open("wb") as handle:
         for row in table_rows(reader, name):
             line = encode_row(row)
             digest.update(line)
@@ -111,6 +115,7 @@ def import_store(folder: Path, target: Path, progress: Progress = lambda done, t
     """
     manifest = _read_manifest(folder)
     with new_store(target) as made:
+        made.touch((folder / MANIFEST).stat().st_mode & 0o666 | 0o200)  # readable for whom the tree is
         writer = open_writer(made, create=True)
         try:
             migrate(writer, made)

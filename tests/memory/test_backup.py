@@ -93,8 +93,8 @@ def test_a_full_disk_is_the_copy_s(database: ResearchDatabase, tmp_path: Path) -
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a file has no such permissions there")
-def test_a_copy_is_nobody_else_s_to_read_while_it_is_made(database: ResearchDatabase, tmp_path: Path) -> None:
-    """What the owner alone may read, the owner alone may read at each moment of its copying."""
+def test_no_copy_is_more_readable_than_the_file(database: ResearchDatabase, tmp_path: Path) -> None:
+    """What the owner alone may read, the owner alone may read in a backup (while it is made too), a tree, and what is made of it."""
     database.path.chmod(0o600)
     modes = []
 
@@ -102,8 +102,11 @@ def test_a_copy_is_nobody_else_s_to_read_while_it_is_made(database: ResearchData
         modes.extend(item.stat().st_mode & 0o777 for item in (tmp_path / "copies").iterdir())
 
     store_copy.copy_store(database.path, tmp_path / "copies" / "copy.db", look)
-    modes.append((tmp_path / "copies" / "copy.db").stat().st_mode & 0o777)
-    assert len(modes) > 1 and set(modes) == {0o600}
+    database.export(tmp_path / "tree")
+    store_export.import_store(tmp_path / "tree", tmp_path / "copies" / "imported.db")
+    made = [*(tmp_path / "copies").iterdir(), *(tmp_path / "tree").rglob("*.json*")]
+    modes += [item.stat().st_mode & 0o777 for item in made]
+    assert len(modes) > 20 and set(modes) == {0o600}
 
 
 def test_a_backup_while_two_processes_write(database: ResearchDatabase, tmp_path: Path) -> None:
