@@ -255,7 +255,10 @@ def _begin(connection: Connection) -> None:
 
 @contextlib.contextmanager
 def read_transaction(connection: Connection) -> Iterator[Connection]:
-    """One snapshot for several reads."""
+    """One snapshot for several reads: that of a transaction which is open already, else one of its own."""
+    if connection.in_transaction:
+        yield connection
+        return
     connection.execute("BEGIN")
     try:
         yield connection

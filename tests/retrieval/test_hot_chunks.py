@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from arr_sql.core.connection import Connection, open_reader
 from arr_sql.database import ResearchDatabase
 from arr_sql.retrieval.hot_chunks import HotChunks, _size
+from arr_sql.retrieval.hot_grep import HotGrep
 from arr_sql.retrieval.rows import hits_by_row
 from tests.conftest import SCOPE, MakeDatabase, other_scopes
 
@@ -83,6 +85,15 @@ def test_no_more_is_kept_than_the_bound(reader: Connection, most: int) -> None:
         assert hot.hits(reader, SCOPE, rows) == hits_by_row(reader, SCOPE, rows)
         assert hot._bytes <= most
     assert len(hot._kept) <= most // 1_500
+
+
+def test_a_question_asked_again_gets_the_same_answer(store: ResearchDatabase) -> None:
+    """Whatever the channels keep from the one time to the next, inside the snapshot of a search."""
+    store._hot_grep = HotGrep(now_ns=lambda: time.time_ns() + 10**11)  # what was just written is not kept
+    asked = [store.search("router Heading 7", write_record=False) for _ in range(6)]
+    for result in asked:
+        assert [trace.state for trace in result.traces if trace.tool_name != "vector"] == ["empty", "ok", "ok"]
+        assert result.evidence == asked[0].evidence and result.degradations == asked[0].degradations
 
 
 def test_threads_may_share_it(store: ResearchDatabase) -> None:
