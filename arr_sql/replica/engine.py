@@ -64,7 +64,7 @@ def examine_engine(places: Sequence[str] | None = None) -> tuple[Path, str]:
         raise ReplicaError(
             f"'{found}' is Litestream {said[:40]}; 0.5 or newer is needed: pip install 'arr-sql[replica]'."
         )
-    return Path(found), version[0]
+    return Path(found), said.splitlines()[0][:40]
 
 
 @contextlib.contextmanager

@@ -131,7 +131,7 @@ def test_doctor_says_whether_copies_can_be_made(tmp_path: Path) -> None:
             (tmp_path / "litestream").write_text(f"#!/bin/sh\necho {version}\n", "utf-8")
             (tmp_path / "litestream").chmod(0o755)
         found = _litestream([str(tmp_path)])
-        assert found.state == state and version[:4] in found.found + found.next_step
+        assert found.state == state and version in found.found + found.next_step
 
 
 def test_doctor_names_a_broken_database(project: Path) -> None:
