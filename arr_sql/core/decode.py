@@ -75,7 +75,7 @@ def decode(data: bytes) -> Decoded | Undecodable:
         reason = _binary_reason(data)
         if reason:
             return Undecodable("binary", reason)
-    if b"\x1b$" in data and _ISO_2022_JP.search(data):
+    if b"\x1b" in data and _ISO_2022_JP.search(data):
         try:
             return _done(data.decode("iso2022_jp"), "iso2022_jp", 0.95)
         except UnicodeDecodeError:

@@ -125,12 +125,12 @@ class DescriptorFolder:
             fd = os.open(rel or ".", OPEN_FOLDER, dir_fd=self._fd)
         except OSError:
             return None
-        look, is_file, stats = os.stat, stat.S_ISREG, []
+        look, is_file, stats = os.lstat, stat.S_ISREG, []
         try:
             if _stamp(os.fstat(fd)) != stamp:
                 return None
             for name in names:
-                found = look(name, dir_fd=fd, follow_symlinks=False)
+                found = look(name, dir_fd=fd)
                 if not is_file(found.st_mode):
                     return None
                 stats.append((found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino))

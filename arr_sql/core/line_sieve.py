@@ -78,6 +78,24 @@ def may_hold(sieve: bytes, start: int, end: int, wanted: Iterable[Sequence[int]]
     return False
 
 
+def which_may_hold(sieves: bytes, places: Iterable[tuple[int, int, int]], wanted: Sequence[Sequence[int]]) -> list[int]:
+    """The numbers among ``places`` for which :func:`may_hold` says yes. A place is a number, and where a sieve begins and
+    ends.
+
+    Nearly all say no to the first hash of a single needle: that one is asked here, in a third of the time of a call.
+    """
+    if len(wanted) != 1:
+        return [number for number, start, end in places if may_hold(sieves, start, end, wanted)]
+    first = wanted[0][0]
+    return [
+        number
+        for number, start, end in places
+        if start < end
+        and sieves[start + ((bit := first % (8 * (end - start))) >> 3)] >> (bit & 7) & 1
+        and may_hold(sieves, start, end, wanted)
+    ]
+
+
 def _add_grams(token: str, found: set[str]) -> None:
     if token.isascii() or max(token) < _WIDE:
         _add_windows(token, LETTERS, found)

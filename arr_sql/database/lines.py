@@ -89,7 +89,7 @@ class LineMethods(SourceMethods):
                 targets, needle, deadline=deadline, limits=limits, exact=exact, first_only=first_only
             )
         return LineAnswer(
-            _without_inner(found, rows), limits, {str(row.id): row.prefix for row in rows},
+            _without_inner(found, rows) if len(targets) > 1 else found, limits, {str(row.id): row.prefix for row in rows},
             () if paths else tuple(opened.missing), () if paths else tuple(opened.other_branch),
         )  # fmt: skip
 
@@ -146,10 +146,10 @@ def _target(opened: _Opened, path: str | Path) -> Target:
 
 def _without_inner(found: LineSearch, rows: Sequence[RootRow]) -> LineSearch:
     """Each line once: one that two roots hold, one inside the other, belongs to the inner root, as in a sync."""
-    folders = {str(row.id): row.path.resolve() for row in rows}
-    owner: dict[tuple[Path, int], LineHit] = {}
+    folders = {str(row.id): row.path.resolve().as_posix() for row in rows}
+    owner: dict[tuple[str, int], LineHit] = {}
     for hit in found.hits:
-        place = (folders[hit.root_name] / hit.rel, hit.line_no)
+        place = (f"{folders[hit.root_name]}/{hit.rel}", hit.line_no)
         if place not in owner or len(owner[place].rel) > len(hit.rel):
             owner[place] = hit
     kept = {id(hit) for hit in owner.values()}

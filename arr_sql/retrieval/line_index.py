@@ -13,11 +13,12 @@ Held by ``tests/retrieval/test_line_index.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from arr_sql.core.connection import Connection
-from arr_sql.core.line_sieve import may_hold
+from arr_sql.core.line_sieve import may_hold, which_may_hold
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.rooted import Entry, FileStat, FolderStamp, Root
 from arr_sql.core.walk import Found, Step
@@ -26,6 +27,7 @@ from arr_sql.index.line_rows import (
     FILE_MARKS,
     FOLDER,
     LEFT_OUT,
+    READ,
     SIEVED,
     UNREADABLE,
     FolderRow,
@@ -36,6 +38,8 @@ from arr_sql.index.line_rows import (
 
 Verdict = Literal["read", "changed", "ruled_out", "binary", "unreadable"]
 """Read it (``changed``: the index does not know it as it is now), or what became of it when it was indexed."""
+
+VERDICTS: dict[str, Verdict] = {BINARY: "binary", UNREADABLE: "unreadable"}
 
 Wanted = Sequence[Sequence[int]]
 """The hashes of each needle's grams. Empty where the sieves can't tell, because a needle has none."""
@@ -54,7 +58,7 @@ _File = tuple[str, str, FileStat, int, int]
 class _Folder:
     """A row in the form in which searches ask it."""
 
-    __slots__ = ("file_names", "files", "others", "row")
+    __slots__ = ("always", "file_names", "files", "others", "row", "sieved", "steps", "told")
 
     def __init__(self, row: FolderRow) -> None:
         self.row = row
@@ -70,6 +74,11 @@ class _Folder:
                 kind, reason = _STEPS[mark]
                 self.others.append((number, (Entry(name, kind, 0, 0), reason)))
         self.file_names = [file[0] for file in self.files]
+        self.steps = [step for _, step in self.others]
+        marked = [(place, *file[1:2], *file[3:]) for place, file in enumerate(self.files)]
+        self.sieved = [(place, start, end) for place, mark, start, end in marked if mark == SIEVED]
+        self.always = [place for place, mark, *_ in marked if mark == READ]
+        self.told = [(place, mark) for place, mark, *_ in marked if mark in (BINARY, UNREADABLE)]
 
 
 class LineIndex:
@@ -97,10 +106,12 @@ class LineIndexSearch:
     """A line index as the memory of one walk, for one search. ``passed`` counts the files that the walk does not name,
     because they are as they were and can't match."""
 
-    def __init__(self, index: LineIndex, wanted: Wanted) -> None:
-        self._folders, self._wanted = index.folders, wanted
+    def __init__(self, index: LineIndex, wanted: Wanted, is_told: Callable[[], bool] = lambda: False) -> None:
+        """``is_told``: files that are no text need only be counted from now on."""
+        self._folders, self._wanted, self._is_told = index.folders, wanted, is_told
         self._files: dict[str, dict[str, _File]] = {}
         self.passed = 0
+        self.skipped: Counter[str] = Counter()
 
     def recall(self, root: Root, rel: str, rules: str) -> list[Step] | None:
         """See :class:`arr_sql.core.walk.FolderMemory`. Files that are passed over are not among the steps."""
@@ -110,22 +121,46 @@ class LineIndexSearch:
         stats = root.look_again(rel, folder.row.stamp, folder.file_names)
         if stats is None:
             return None
-        wanted, sieves = self._wanted, folder.row.sieves
+        named = self._unchanged(folder) if stats == folder.row.stats else self._each(folder, stats)
+        if not named:
+            return folder.steps
         steps: list[Step] = []
         others = iter(folder.others)
         before, other = next(others, (-1, None))
-        for number, (stat, (name, mark, known, start, end)) in enumerate(zip(stats, folder.files, strict=True)):
-            while other is not None and before == number:
+        for number in named:
+            while other is not None and before <= number:
                 steps.append(other)
                 before, other = next(others, (-1, None))
-            if mark == SIEVED and wanted and stat == known and not may_hold(sieves, start, end, wanted):
-                self.passed += 1
-            else:
-                steps.append((Entry(name, "file", *stat), None))
+            steps.append((Entry(folder.file_names[number], "file", *stats[number]), None))
         if other is not None:
             steps.append(other)
         steps.extend(step for _, step in others)
         return steps
+
+    def _unchanged(self, folder: _Folder) -> list[int]:
+        """Which files of a folder, all of which are as they were, the walk is to name."""
+        if self._wanted:
+            named = which_may_hold(folder.row.sieves, folder.sieved, self._wanted)
+            self.passed += len(folder.sieved) - len(named)
+        else:
+            named = [number for number, _, _ in folder.sieved]
+        if folder.told and self._is_told():
+            self.passed += len(folder.told)
+            self.skipped.update(VERDICTS[mark] for _, mark in folder.told)
+        else:
+            named += [number for number, _ in folder.told]
+        return sorted([*named, *folder.always])
+
+    def _each(self, folder: _Folder, stats: Sequence[FileStat]) -> list[int]:
+        """Which files of a folder the walk is to name, some of which have changed."""
+        named = []
+        for number, (stat, (_, mark, known, start, end)) in enumerate(zip(stats, folder.files, strict=True)):
+            may = mark != SIEVED or not self._wanted or stat != known
+            if may or may_hold(folder.row.sieves, start, end, self._wanted):
+                named.append(number)
+            else:
+                self.passed += 1
+        return named
 
     def note(self, rel: str, stamp: FolderStamp, rules: str, steps: Sequence[Step]) -> None:
         """Nothing: a search writes nothing."""
@@ -142,7 +177,7 @@ class LineIndexSearch:
         if file[1] == SIEVED:
             possible = not self._wanted or may_hold(folder.row.sieves, file[3], file[4], self._wanted)
             return "read" if possible else "ruled_out"
-        return "binary" if file[1] == BINARY else "unreadable" if file[1] == UNREADABLE else "read"
+        return VERDICTS.get(file[1], "read")
 
 
 class LineIndexes:

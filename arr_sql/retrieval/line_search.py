@@ -157,9 +157,9 @@ class _Search:
         """Search the targets in turn until the end or a limit."""
         self._deadline = deadline
         for target in targets:
-            known = (
-                None if target.index is None or target.file is not None else LineIndexSearch(target.index, self._grams)
-            )
+            known = None
+            if target.index is not None and target.file is None:
+                known = LineIndexSearch(target.index, self._grams, lambda: len(self.result.left_out) >= MAX_LISTED)
             rows = _one_file(target.root, target.file, limits.max_file_bytes) if target.file is not None else walk(
                 target.root, under=target.folder, ignore=ignore, max_files=limits.max_files - self.result.scanned_files,
                 max_file_bytes=limits.max_file_bytes, deadline=deadline,
@@ -171,6 +171,7 @@ class _Search:
                 self.result.damaged += target.index.damaged
                 self.result.scanned_files += known.passed
                 self.result.ruled_out += known.passed
+                self.skipped += known.skipped
             if self.result.cut not in (None, "max_depth"):
                 return
 
@@ -276,12 +277,12 @@ class _Search:
                 yield None if found is None else (*found, (self._pattern.pattern,))
             return
         haystack = text if self._exact else fold(text)
-        forms = [form for form in self._wanted if form in haystack]
-        if not forms:
+        first_places = {form: place for form in self._wanted if (place := haystack.find(form)) >= 0}
+        if not first_places:
             return
         same_offsets = haystack is text or text.isascii()
         lines = None if same_offsets else text.split("\n")
-        for line_no, start, end, places in _matching_lines(haystack, forms):
+        for line_no, start, end, places in _matching_lines(haystack, first_places):
             line = (text[start:end] if lines is None else lines[line_no - 1]).removesuffix("\r")
             first = min(places.values())
             index = first if same_offsets else original_index(line, first)
@@ -304,9 +305,11 @@ def _near(line: str, index: int) -> str:
     return line[max(0, index - NEIGHBOURHOOD) : index + NEIGHBOURHOOD]
 
 
-def _matching_lines(haystack: str, forms: Sequence[str]) -> Iterator[tuple[int, int, int, dict[str, int]]]:
-    """Each line that holds a form: its number, its start and end, and per form the first index in it."""
-    upcoming = {form: haystack.find(form) for form in forms}
+def _matching_lines(haystack: str, upcoming: dict[str, int]) -> Iterator[tuple[int, int, int, dict[str, int]]]:
+    """Each line that holds a form: its number, its start and end, and per form the first index in it.
+
+    ``upcoming`` are the first places of the forms that occur; it is used up.
+    """
     line_no, counted = 1, 0
     while upcoming:
         place = min(upcoming.values())

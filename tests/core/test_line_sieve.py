@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arr_sql.core.line_fold import fold
-from arr_sql.core.line_sieve import MAX_GRAMS, make_sieve, may_hold, needle_hashes
+from arr_sql.core.line_sieve import MAX_GRAMS, make_sieve, may_hold, needle_hashes, which_may_hold
 
 LETTERS = st.one_of(
     st.sampled_from("abcdeAB_-.( \t\u3000\u0301\u0308ßſKİﬁΣςσ数据库学习，！ガｶﾞ가각한글ไทยé\U0001f600\U0001f3fd"),
@@ -42,6 +42,19 @@ def test_a_part_of_the_folded_text_passes(text: str, data: st.DataObject) -> Non
     for needle in {folded[start:end], folded[start:end].upper(), folded[start:end].swapcase()}:
         if fold(needle) in folded:
             assert passes(text, needle, exact=False)
+
+
+@given(st.lists(TEXTS, max_size=6), st.lists(st.text(LETTERS, min_size=4, max_size=9), max_size=3))
+def test_many_sieves_are_asked_as_one_is(texts: list[str], needles: list[str]) -> None:
+    """Sieves that follow one another, some of them empty, for no needle, one, or several."""
+    wanted = [hashes for needle in needles if (hashes := needle_hashes(needle, exact=False))]
+    sieves, places = b"", []
+    for number, text in enumerate(texts):
+        sieve = make_sieve(text) or b""
+        places.append((number, len(sieves), len(sieves) + len(sieve)))
+        sieves += sieve
+    expected = [number for number, start, end in places if may_hold(sieves, start, end, wanted)]
+    assert which_may_hold(sieves, places, wanted) == expected
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,21 @@ def test_a_needle_without_grams_reads_every_text(lab: tuple[ResearchDatabase, Pa
     assert ([hit.rel for hit in found.hits], found.ruled_out) == (["a.md"], 1)
 
 
+@pytest.mark.parametrize("listed", [0, 1, 2, 3, 200])
+def test_more_binary_files_than_are_listed_are_counted(
+    lab: tuple[ResearchDatabase, Path], monkeypatch: pytest.MonkeyPatch, listed: int
+) -> None:
+    """The walk need not name them any more: the count and the names are those of a search without the index."""
+    database, folder = lab
+    for name in ("a.bin", "b/b.bin", "b/x.bin", "z.bin"):
+        (folder / name).write_bytes(b"\x89PNG\r\n")
+    index_lines(database)
+    monkeypatch.setattr("arr_sql.retrieval.line_search.MAX_LISTED", listed)
+    found, plain = search(folder, "warmup_steps", index_of(database)), search(folder, "warmup_steps", None)
+    assert (found.skipped["binary"], told(found)) == (5, told(plain))
+    assert len(found.left_out) == min(listed, 5)
+
+
 @posix
 def test_an_unchanged_folder_is_not_listed_again(
     lab: tuple[ResearchDatabase, Path], monkeypatch: pytest.MonkeyPatch
