@@ -38,7 +38,7 @@ from arr_sql.retrieval.catalog import Channel
 from arr_sql.retrieval.hybrid_retriever import RankedList, fuse
 from arr_sql.retrieval.rule_reranker import rerank
 from benchmarks.embedding_cache import ORDER, CachedEmbedder, cache_folder
-from benchmarks.floor_fit import Seen, fit, is_answered
+from benchmarks.floor_fit import Seen, fit, is_answered, is_foreign
 from benchmarks.floor_questions import Corpus, Question, corpora, questions
 from benchmarks.judged_collection import Collection, read_collection
 from benchmarks.standard_library import standard_library
@@ -110,7 +110,7 @@ def rates(judged: Judged) -> Table:
     """
     groups: dict[str, Judged] = {}
     for item, floor in judged:
-        name = FOREIGN if item.evidence is not None and item.evidence.is_foreign else item.collection
+        name = FOREIGN if is_foreign(item) else item.collection
         groups.setdefault(name if item.is_whole else f"{name}, samples", []).append((item, floor))
     names = sorted(groups, key=lambda name: (FOREIGN in name, name))
     measured = {name: _rates(groups[name]) for name in names}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from arr_sql.index.embedders.numpy_threads import load_numpy
@@ -11,13 +11,12 @@ load_numpy()
 import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from arr_sql.retrieval.answer_floor import AnswerEvidence, AnswerFloor, parts, strength  # noqa: E402
+from arr_sql.evaluation.metrics import mean  # noqa: E402
+from arr_sql.retrieval.answer_floor import AnswerEvidence, AnswerFloor, foreign_parts, own_parts, strength  # noqa: E402
 
 Numbers = NDArray[np.float64]
-MOST_LOST, MOST_FALSE = 0.01, 0.10
-"""What the floor may cost in recall, and how many questions without an answer may get one. The aim is 2 % of recall; a
-collection that the fit has not seen loses more than those it has.
-"""
+MOST_LOST, MOST_FALSE = 0.02, 0.10
+"""What the floor may cost in recall, and how many questions without an answer may get one."""
 PENALTY = 1e-3
 """On the squares of the weights of standardised evidence."""
 FALSE_KINDS = ("off_topic", "nonsense")
@@ -42,6 +41,11 @@ class Seen:
     recall: float
 
 
+def is_foreign(seen: Seen) -> bool:
+    """Are all texts that were found in another script than the question?"""
+    return seen.evidence is not None and seen.evidence.own is None
+
+
 def is_answered(seen: Seen, floor: AnswerFloor) -> bool:
     """Would the search answer? Without a vector to compare there is nothing to judge, and nothing was found either."""
     return seen.evidence is not None and strength(seen.evidence, floor) >= 0
@@ -60,29 +64,48 @@ def answered(seen: Sequence[Seen], floor: AnswerFloor) -> float:
 
 def fit(same: Sequence[Seen], foreign: Sequence[Seen], model_id: str) -> AnswerFloor:
     """Everything for texts in the question's script, fitted on ``same``, and for texts in another, on ``foreign``."""
-    judged = [(item, item.evidence) for item in same if _counts(item, False) and item.evidence is not None]
-    unsure = [(item, evidence) for item, evidence in judged if not evidence.is_exact]
-    *names, constant = parts(unsure[0][1], _ONES)
-    table = np.array([[parts(evidence, _ONES)[name] for name in names] for _, evidence in unsure])
+    floor = _fit_sum(
+        replace(_NONE, model_id=model_id, name_covered=AnswerFloor().name_covered),
+        [
+            (item, foreign_parts(evidence.foreign, _ONES))
+            for item, evidence in _counted(foreign, True)
+            if evidence.foreign
+        ],
+    )
+    judged = _counted(same, False)
+    gaps = [evidence.own.gap for item, evidence in judged if evidence.own and item.kind in FALSE_KINDS]
+    floor = replace(floor, stands_out=round(float(np.quantile(gaps, 1 - ONE_IN)) + 0.001, 3))
+    return _fit_sum(
+        floor, [(item, own_parts(evidence.own, evidence, _ONES)) for item, evidence in judged if evidence.own]
+    )
+
+
+def _fit_sum(floor: AnswerFloor, rows: Sequence[tuple[Seen, Mapping[str, float]]]) -> AnswerFloor:
+    """The floor with the weights and the constant (the last one) of a sum: the weights by regression on the questions that
+    nothing else decides, the constant by the errors on all.
+    """
+    unsure = [(item, values) for item, values in rows if item.evidence is not None and not item.evidence.is_exact]
+    *names, constant = unsure[0][1]
+    table = np.array([[values[name] for name in names] for _, values in unsure])
     has_answer = np.array([item.kind == "own" for item, _ in unsure])
     weights, intercept = _regression(table, has_answer, _importance([item for item, _ in unsure]))
-    others = [item for item in foreign if _counts(item, True)]
-    floor = replace(_NONE, model_id=model_id)
-    floor = replace(floor, foreign_stands_out=_best(others, floor, "foreign_stands_out", np.arange(0, 0.25, 0.001)))
     floor = replace(floor, **dict(zip(names, (round(float(w), 2) for w in weights), strict=True)))
-    nonsense = [evidence.gap for item, evidence in judged if item.kind in FALSE_KINDS]
-    floor = replace(floor, stands_out=round(float(np.quantile(nonsense, 1 - ONE_IN)) + 0.001, 3))
     steps = np.arange(intercept - 4, intercept + 4, 0.01)
-    return replace(floor, **{constant: _best([item for item, _ in judged], floor, constant, steps)})
+    return replace(floor, **{constant: _best([item for item, _ in rows], floor, constant, steps)})
 
 
 _NONE, _ONES = (AnswerFloor("", *(value for _ in fields(AnswerFloor)[1:])) for value in (0.0, 1.0))
 
 
-def _counts(item: Seen, is_foreign: bool) -> bool:
-    """Is it one that the floor should answer, or should not? What the search had not found is neither."""
-    is_asked = item.evidence is not None and item.evidence.is_foreign is is_foreign
-    return is_asked and (item.kind in FALSE_KINDS or item.recall > 0)
+def _counted(seen: Sequence[Seen], of_foreign: bool) -> list[tuple[Seen, AnswerEvidence]]:
+    """Those that the floor should answer, and those that it should not. What the search had not found is neither."""
+    return [
+        (item, item.evidence)
+        for item in seen
+        if item.evidence is not None
+        and is_foreign(item) is of_foreign
+        and (item.kind in FALSE_KINDS or item.recall > 0)
+    ]
 
 
 def _importance(seen: Sequence[Seen]) -> Numbers:
@@ -114,8 +137,9 @@ def _regression(table: Numbers, has_answer: NDArray[np.bool_], importance: Numbe
 
 
 def _best(seen: Sequence[Seen], floor: AnswerFloor, name: str, steps: Numbers) -> float:
-    """The value of one field with which the sum over collections of the squared errors, each beside what is allowed, is
-    least. A strength grows or falls evenly with each of the fields asked for, so the nearest three places are enough.
+    """The value of one field with which the squared errors, each beside what is allowed, are least: the mean of the
+    collections' lost recall and the mean of their false answers count the same. A strength grows or falls evenly with each of
+    the fields asked for, so the nearest three places are enough.
     """
     groups: dict[tuple[str, str], list[Seen]] = {}
     for item in seen:
@@ -123,12 +147,9 @@ def _best(seen: Sequence[Seen], floor: AnswerFloor, name: str, steps: Numbers) -
 
     def errors(value: float) -> float:
         tried = replace(floor, **{name: value})
-        return sum(
-            (lost_recall(items, tried) / MOST_LOST) ** 2
-            if kind == "own"
-            else (answered(items, tried) / MOST_FALSE) ** 2
-            for (_, kind), items in groups.items()
-        )
+        lost = [(lost_recall(items, tried) / MOST_LOST) ** 2 for (_, kind), items in groups.items() if kind == "own"]
+        false = [(answered(items, tried) / MOST_FALSE) ** 2 for (_, kind), items in groups.items() if kind != "own"]
+        return mean(lost) + mean(false)
 
     coarse = min(steps[::10].tolist(), key=errors)
     close = [value for value in steps.tolist() if abs(value - coarse) <= 10 * (steps[1] - steps[0])]

@@ -74,12 +74,15 @@ def corpora(collection: Collection) -> Iterator[Corpus]:
         for of, asked in (("en", "zh"), ("zh", "en")):
             documents = [d for d in collection.documents if d[0].startswith(f"{of}-")]
             topics = [topic for topic in collection.topics if topic.id.startswith(asked)]
-            yield Corpus(f"{asked} questions, {of} texts", collection.name, True, documents, _judged(topics, documents))
+            name, judged = f"{asked} questions, {of} texts", _judged(topics, documents)
+            yield Corpus(name, collection.name, True, documents, judged)
+            for size in SIZES:
+                yield _sample(Collection(collection.name, documents, judged), size, name)
     for size in SIZES:
-        yield _sample(collection, size)
+        yield _sample(collection, size, collection.name)
 
 
-def _sample(collection: Collection, size: int) -> Corpus:
+def _sample(collection: Collection, size: int, of: str) -> Corpus:
     """``size`` documents, of which at most half are the answers of some topics."""
     draw = random.Random(size)
     topics: list[Topic] = []
@@ -91,7 +94,7 @@ def _sample(collection: Collection, size: int) -> Corpus:
             wanted |= dict.fromkeys(relevant)
     rest = [document for document in collection.documents if document[0] not in wanted]
     documents = [d for d in collection.documents if d[0] in wanted] + draw.sample(rest, size - len(wanted))
-    return Corpus(f"{collection.name} {size}", collection.name, False, documents, _judged(topics, documents))
+    return Corpus(f"{of} {size}", collection.name, False, documents, _judged(topics, documents))
 
 
 def _judged(topics: Sequence[Topic], documents: Sequence[tuple[str, str, str]]) -> list[Topic]:

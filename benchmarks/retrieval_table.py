@@ -61,7 +61,9 @@ def product_rankings(collection: Collection, folder: Path, embedder: CachedEmbed
             for name in set(found) & {"bm25", "vector"}:
                 found[name].append([hit.source_ref for hit in asked[name].answer.hits])
             found["fused"].append([item.hit.source_ref for item in fuse(cut).items])
-            found["reranked"].append([one.item.hit.source_ref for one in _ordered(topic.text, cut, keep_order)[0]])
+            found["reranked"].append(
+                [one.item.hit.source_ref for one in _ordered(topic.text, cut, keep_order, None)[0]]
+            )
     return found
 
 

@@ -4,7 +4,8 @@ The channels' scores carry more than their ranks, so each list's scores are brou
 together; small parts for an exact phrase, an identifier, words in the heading, query coverage and the fused score break
 what they leave close. A weak list proposes and does not outvote: a lexical list whose best hits hold little of the query,
 and a vector list whose best hits stand little above the rest, count in proportion. A text in another script than the
-query can hold none of its words, so there the vector speaks for bm25 too. docs/search.md has the measurements.
+query can hold none of its words, so there the vector speaks for bm25 too. A short bm25 list names every text that holds a
+word of the query, so its last one stands above all that it does not name. docs/search.md has the measurements.
 
 The 20 candidates are those with the best channel parts, not the first 20 of the fused order: an item that one channel
 alone found at rank 1 stands there behind every item that two channels both found in their first 61. The rest
@@ -28,7 +29,7 @@ from arr_sql.retrieval.catalog import Hit
 from arr_sql.retrieval.hybrid_retriever import Fused, RankedList
 from arr_sql.retrieval.needles import quoted
 
-RERANKER_VERSION = "3"
+RERANKER_VERSION = "4"
 LEXICAL = frozenset({"bm25", "research-memory", "grep"})
 FULL_CONFIDENCE = 0.4
 """A lexical list whose best hits hold this share of the query (by weight) counts in full."""
@@ -40,6 +41,8 @@ ROUNDING = 1e-9
 """More than the rounding of a sum of parts."""
 SPREAD_TO, SPREAD_FROM = 50, 10
 """The hit that the best one is compared with, and the fewest hits that can be called flat."""
+FULL_LENGTH = 50
+"""A bm25 list of so many hits goes down to scores that mean nothing; the lowest of a shorter one counts the more, the shorter."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,10 @@ def _range(ranked: RankedList, query: str, wanted: Mapping[str, float]) -> _Rang
         asked = query_terms(ranked.query) or wanted  # a list answers its own query: a translation shares no word
         best = max(coverage(hit, asked) for hit in ranked.hits[:3])
         confidence = min(1.0, best / FULL_CONFIDENCE)
-    return _Range(min(scores), max(scores), confidence, unspaced_share(ranked.query or query))
+    low = min(scores)
+    if ranked.channel == "bm25":  # below a list that is not full there are only texts without any of the words: 0
+        low *= min(1.0, len(scores) / FULL_LENGTH)
+    return _Range(low, max(scores), confidence, unspaced_share(ranked.query or query))
 
 
 class _Kept(dict[str, tuple[str, str]]):

@@ -157,6 +157,15 @@ def test_a_reader_sees_what_is_committed_meanwhile(path: Path, reader: Connectio
     writer.close()
 
 
+def test_a_snapshot_inside_another_is_the_same(reader: Connection) -> None:
+    """The outer one goes on when the inner one ends."""
+    with read_transaction(reader):
+        with read_transaction(reader):
+            assert reader.in_transaction
+        assert reader.in_transaction
+    assert not reader.in_transaction
+
+
 def test_several_readers_share_one_snapshot(make_database: MakeDatabase) -> None:
     """Connections begun together see the same committed state, whatever is written in between."""
     database = make_database()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from arr_sql.core.router_models import ReasonCode, RouterResult
 from arr_sql.database import ResearchDatabase
 from arr_sql.policy.admission import Policy, policy_of
 from arr_sql.policy.retrieval_router import Limits, run
-from arr_sql.retrieval.answer_floor import AnswerFloor, answer_evidence, parts, strength
+from arr_sql.retrieval.answer_floor import AnswerFloor, answer_evidence, foreign_parts, own_parts, strength
 from arr_sql.retrieval.catalog import Catalog, ChannelAnswer
 from arr_sql.retrieval.hybrid_retriever import RankedList
 from tests.conftest import SCOPE, FakeEmbedder, MakeDatabase, other_scopes
@@ -24,7 +25,8 @@ from tests.retrieval.test_hybrid_retriever import make_hit
 
 FLOOR = AnswerFloor(
     nearest=20.0, background=4.0, agreement=5.0, nearest_covered=6.0, best_covered=2.0, unspaced=-3.0, log_chunks=-1.0,
-    constant=-8.0, stands_out=0.3, foreign_stands_out=0.2,
+    first_three=0.0, constant=-8.0, stands_out=0.3, foreign_nearest=10.0, foreign_first_three=0.0, foreign_background=-8.0,
+    foreign_constant=-2.0, name_covered=0.45,
 )  # fmt: skip
 BOTH = {"bm25": 3, "vector": 100}
 NONSENSE = "zorgle blimfrat quexopod"
@@ -63,12 +65,22 @@ def test_the_sum_worked_by_hand() -> None:
 
 
 def test_a_strength_is_the_sum_of_its_named_parts() -> None:
-    """To three places, as it is shown. Two fields are no parts of it: how far a vector stands out by itself."""
+    """To three places, as it is shown; each of the other fields has a rule of its own."""
     evidence = answer_evidence("router lagoon", lists(), BOTH)
-    assert evidence is not None
-    assert strength(evidence, FLOOR) == round(sum(parts(evidence, FLOOR).values()), 3)
-    others = {"model_id", "stands_out", "foreign_stands_out"}
-    assert parts(evidence, FLOOR).keys() | others == FLOOR.values().keys()
+    assert evidence is not None and evidence.own is not None
+    parts = own_parts(evidence.own, evidence, FLOOR)
+    assert strength(evidence, FLOOR) == round(sum(parts.values()), 3)
+    others = {"model_id", "stands_out", "name_covered", *foreign_parts(evidence.own, FLOOR)}
+    assert parts.keys() | others == FLOOR.values().keys()
+
+
+def test_the_first_three_count_together() -> None:
+    """One near text may be chance; fewer than three count as they are."""
+    floor = replace(FLOOR, first_three=30.0)
+    plain = found_strength("pelican", [near(0.5, 0.4, 0.3, 0.2)])
+    assert found_strength("pelican", [near(0.5, 0.4, 0.3, 0.2)], floor=floor) == pytest.approx(plain + 12, abs=0.0011)
+    plain = found_strength("pelican", [near(0.5, 0.4)])
+    assert found_strength("pelican", [near(0.5, 0.4)], floor=floor) == pytest.approx(plain + 13.5, abs=0.0011)
 
 
 def test_the_background_is_the_mean_of_the_other_near_vectors() -> None:
@@ -100,13 +112,13 @@ def test_a_nearest_vector_that_stands_out_is_an_answer_whatever_the_words() -> N
     assert found_strength("pelican", [near(0.0, -0.29)]) < 0 <= found_strength("pelican", [near(0.0, -0.31)])
 
 
-def test_a_text_in_another_script_is_judged_by_standing_out_alone() -> None:
+def test_a_text_in_another_script_is_judged_by_the_cosines_alone() -> None:
     """Chinese about an English text and the reverse; a few vectors tell nothing. In one script the words count too."""
-    expected = pytest.approx(50 * (0.25 - 0.2), abs=0.0006)
+    expected = pytest.approx(10 * 0.5 - 8 * 0.25 - 2, abs=0.0006)
     cosines = [0.5] + [0.25] * 10
     assert found_strength("预算", [near(*cosines, content="a budget")]) == expected
     assert found_strength("budget", [near(*cosines, content="路由器有预算")]) == expected
-    assert found_strength("预算", [near(0.9, *[0.71] * 10, content="a budget")]) < 0
+    assert found_strength("预算", [near(0.5, *[0.41] * 10, content="a budget")]) < 0
     assert found_strength("预算", [near(*cosines[:5], content="a budget")]) == math.inf
     assert found_strength("预算", [near(0.5, content="路由器")]) == pytest.approx(ALONE - 3, abs=0.0006)
 
@@ -119,8 +131,8 @@ def test_where_texts_stand_in_both_scripts_either_may_answer() -> None:
         hits += [make_hit(f"zh{n}", n + 3, 0.4, content="别的") for n in range(6)]
         return [RankedList("vector", 0, tuple(hits))]
 
-    assert found_strength("pelican", mixed(0.55)) < 0 <= found_strength("pelican", mixed(0.61))
-    assert found_strength("pelican", mixed(0.55, "a pelican")) == pytest.approx(ALONE + 6 + 2, abs=0.0006)
+    assert found_strength("pelican", mixed(0.51)) < 0 <= found_strength("pelican", mixed(0.53))
+    assert found_strength("pelican", mixed(0.51, "a pelican")) == pytest.approx(ALONE + 6 + 2, abs=0.0006)
 
 
 def test_a_few_texts_in_another_script_are_let_be_where_one_is_the_nearest() -> None:
@@ -132,7 +144,7 @@ def test_a_few_texts_in_another_script_are_let_be_where_one_is_the_nearest() -> 
         return [RankedList("vector", 0, tuple(sorted(hits, key=lambda hit: -hit.score)))]
 
     assert found_strength("pelican", few(0.55, 1)) == found_strength("pelican", few(0.55, 5)) == math.inf
-    assert found_strength("pelican", few(0.55, 6)) < 0
+    assert found_strength("pelican", few(0.51, 6)) < 0
     assert found_strength("pelican", few(0.45, 1)) == pytest.approx(ALONE, abs=0.0006)
 
 
@@ -166,6 +178,36 @@ def test_what_is_held_to_the_letter_is_an_answer(query: str) -> None:
     """A quoted string, a name, an error code."""
     assert found_strength(query, lists("a budget, read_rows and NCCL_TIMEOUT", cosine=-1.0)) == math.inf
     assert found_strength(query, lists("nothing of it", cosine=-1.0)) != math.inf
+
+
+def test_a_number_among_words_is_no_proof() -> None:
+    """It stands in many texts. Alone it is what is asked for."""
+    assert found_strength("roll back to version 2.2", lists("grew by 2.2 percent", cosine=-1.0)) < 0
+    assert found_strength("2.2", lists("grew by 2.2 percent", cosine=-1.0)) == math.inf
+
+
+def test_a_name_alone_asks_for_this_name() -> None:
+    """However near another code lies, it is not the one. In another style of writing it is; among words it is a word."""
+    assert found_strength("HRN-E999", lists("HRN-E623 means a gap", cosine=0.99)) < 0
+    assert found_strength("HRN-E999 b077", lists("HRN-E623 means a gap", cosine=0.99)) < 0
+    assert found_strength("what is HRN-E999", lists("HRN-E623 means a gap", cosine=0.99)) < 0
+    assert found_strength("gap after HRN-E999", lists("HRN-E623 means a gap", cosine=0.99)) > 0
+    assert found_strength("HRN-E999", lists("HRN-E999 means a gap", cosine=-1.0)) == math.inf
+    styles = (
+        ("batchSize", "batch_size"),
+        ("batch_size", "batch size"),
+        ("GPT-4", "GPT 4"),
+        ("getUserName", "get user names"),
+    )
+    for name, other in (*styles, ("src/data/load.py", "loader")):
+        assert found_strength(name, lists(f"the {other} was raised", cosine=0.99)) > 0, name
+    for name, other in (
+        ("b077", "b078"),
+        ("resnet50", "resnet18"),
+        ("read_rows", "read_columns"),
+        ("v2.4.1", "v2.4.0"),
+    ):
+        assert found_strength(name, lists(f"the {other} was raised", cosine=0.99)) < 0, name
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1), st.integers(1, 10**6), st.integers(1, 10**6))

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from arr_sql.retrieval.answer_floor import AnswerEvidence, AnswerFloor
+from arr_sql.retrieval.answer_floor import AnswerEvidence, AnswerFloor, Nearness
 from benchmarks.floor_questions import Corpus, corpora, nonsense, questions
 from benchmarks.judged_collection import Collection, Topic
 
@@ -20,11 +20,13 @@ def evidence(draw: random.Random, is_answer: bool, is_foreign: bool) -> AnswerEv
     """Cosines and shares that lie apart; Chinese questions and bigger corpora are nearer, as in life."""
     chinese = draw.random() < 0.5
     nearest = draw.gauss(0.75 if is_answer else 0.58, 0.02) + (0.05 if chinese else 0.0)
+    background = nearest - (0.15 if is_answer else 0.04)
+    near = Nearness(nearest, nearest - 0.01, background, others=99, is_first=True)
     return AnswerEvidence(
-        nearest=nearest, background=nearest - (0.15 if is_answer else 0.04), others=99,
+        own=None if is_foreign else near, foreign=near if is_foreign else None,
         agreement=draw.choice([0.3, 0.5] if is_answer else [0.0, 0.1]), nearest_covered=0.6 if is_answer else 0.1,
         best_covered=0.7 if is_answer else draw.choice([0.2, 0.3]), unspaced=float(chinese), chunks=draw.choice([200, 2000]),
-        is_foreign=is_foreign, is_exact=False,
+        is_exact=False,
     )  # fmt: skip
 
 

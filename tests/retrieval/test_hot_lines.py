@@ -23,7 +23,7 @@ from arr_sql.retrieval.catalog import ChannelAnswer
 from arr_sql.retrieval.grep_retriever import GrepRetriever
 from arr_sql.retrieval.hot_grep import HotGrep
 from arr_sql.retrieval.hot_lines import HotLines, LearnedFile
-from tests.conftest import SCOPE, MakeDatabase
+from tests.conftest import SCOPE, FakeEmbedder, MakeDatabase
 from tests.retrieval.test_line_groups import TEXTS, happen
 
 LATER = 10**11
@@ -307,3 +307,25 @@ def test_without_numpy_nothing_is_kept(lab: tuple[ResearchDatabase, Path]) -> No
     with mock.patch("arr_sql.retrieval.hot_grep.load_numpy", side_effect=ModelError("NumPy is not installed.")):
         assert ask(database, hot, "alpha") == ask(database, None, "alpha")
     assert hot._scopes == {}
+
+
+def test_a_search_stays_whole_however_often_it_is_asked(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """The memory learns and follows inside the search's own snapshot, with and without vectors; no channel fails."""
+    for name, text in TEXTS.items():
+        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docs" / name).write_text(text, encoding="utf-8")
+    database = make_database(folder=tmp_path / "docs", embedder=FakeEmbedder)
+    database.add(tmp_path / "docs")
+    database._hot_grep = at_rest()
+    for with_vectors in (False, True):
+        if with_vectors:
+            database.embed()
+        for number in range(3):
+            (tmp_path / "docs" / "more.txt").write_text(f"alpha {number}\n", encoding="utf-8")
+            database.sync()
+            found = [database.search("alpha", write_record=False) for _ in range(3)]
+            assert known(database._hot_grep)
+            assert len({repr(result.evidence) for result in found}) == 1
+            for result in found:
+                assert [trace.state for trace in result.traces if trace.tool_name == "grep"] == ["ok"]
+                assert "channel_error" not in {str(one.code) for one in result.degradations}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from arr_sql.core.router_models import MAX_RERANKED
 from arr_sql.retrieval.catalog import Hit
 from arr_sql.retrieval.hybrid_retriever import RankedList, fuse
-from arr_sql.retrieval.rule_reranker import FULL_SPREAD, Reranked, RerankWeights, rerank
+from arr_sql.retrieval.rule_reranker import FULL_LENGTH, FULL_SPREAD, Reranked, RerankWeights, rerank
 from tests.retrieval.test_hybrid_retriever import CHANNELS, make_hit, ranked_list
 
 WEIGHTS = RerankWeights()
@@ -52,6 +52,19 @@ def test_a_channels_score_counts_by_its_place_between_the_lists_ends() -> None:
     hits = (make_hit("a", 1, 9.0), make_hit("b", 2, 6.0), make_hit("c", 3, 5.0))
     result = reranked("anything", [RankedList("vector", 0, hits)], weights=only(vector=1.0))
     assert [(item.item.hit.chunk_id, item.score) for item in result] == [("a", 1.0), ("b", 0.25), ("c", 0.0)]
+
+
+def test_the_last_of_a_short_word_list_stands_above_what_the_list_does_not_name() -> None:
+    """bm25 names every text with a word of the query, so one that it leaves out has none: nearly 0, not the lowest score."""
+    hits = tuple(make_hit(f"b{n}", n + 1, 9.0 - n * 4 / FULL_LENGTH) for n in range(FULL_LENGTH))
+    scores = {}
+    for length in (2, FULL_LENGTH // 2, FULL_LENGTH):
+        lists = [RankedList("bm25", 0, hits[:length]), ranked_list("vector", "v")]
+        found = {item.item.hit.chunk_id: item.score for item in reranked("", lists, weights=only(bm25=1.0), limit=99)}
+        assert (found["b0"], found["v"]) == (1.0, 0.0)
+        scores[length] = found[f"b{length - 1}"]
+    assert scores[2] == pytest.approx((8.92 - 8.92 * 2 / FULL_LENGTH) / (9 - 8.92 * 2 / FULL_LENGTH))
+    assert scores[2] > scores[FULL_LENGTH // 2] > scores[FULL_LENGTH] == 0.0
 
 
 def test_the_better_of_two_queries_counts_for_a_channel() -> None:
