@@ -31,6 +31,7 @@ from arr_sql.retrieval.hot_chunks import HotChunks
 from arr_sql.retrieval.hot_grep import HotGrep
 from arr_sql.retrieval.hot_postings import HotPostings
 from arr_sql.retrieval.hot_vectors import HotVectors
+from arr_sql.retrieval.line_index import LineIndexes
 from arr_sql.retrieval.vector_retriever import QueryVectors
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class DatabaseBase:
         self._hot_postings = HotPostings()
         self._hot_chunks = HotChunks()
         self._hot_grep = HotGrep()
+        self._line_indexes = LineIndexes()
         self._hot_vectors = HotVectors(lambda: open_reader(path))
         self._writer: Connection | None = None
         self._readers: dict[str, Connection] = {}

@@ -13,7 +13,7 @@ from arr_sql.core.rooted import FileInfo, Root
 from arr_sql.database.sources import SourceMethods
 from arr_sql.errors import InputError, PathRefused, StateError
 from arr_sql.ingest.roots import RootRow, is_other_branch
-from arr_sql.retrieval.line_index import LineIndex, LineIndexes
+from arr_sql.retrieval.line_index import LineIndex
 from arr_sql.retrieval.line_pattern import LinePattern
 from arr_sql.retrieval.line_search import search_targets
 from arr_sql.retrieval.line_values import LineHit, LineSearch, SearchLimits, Target
@@ -54,8 +54,6 @@ class _Opened:
 class LineMethods(SourceMethods):
     """Looking for lines without a plan, a ranking or a record."""
 
-    _indexes: LineIndexes | None = None
-
     def grep(
         self, pattern: str, paths: Sequence[str | Path] = (), *, regex: bool = False, exact: bool = False,
         first_only: bool = False, limits: SearchLimits = SearchLimits(), deadline_seconds: float = GREP_SECONDS,
@@ -93,12 +91,6 @@ class LineMethods(SourceMethods):
             () if paths else tuple(opened.missing), () if paths else tuple(opened.other_branch),
         )  # fmt: skip
 
-    def _line_indexes(self) -> LineIndexes:
-        reader = self._reader("main")
-        if self._indexes is None or self._indexes.reader is not reader:
-            self._indexes = LineIndexes(reader, self.scope)
-        return self._indexes
-
     def _opened(self, rows: Sequence[RootRow], stack: ExitStack) -> _Opened:
         opened = _Opened()
         for row in rows:
@@ -112,7 +104,7 @@ class LineMethods(SourceMethods):
                 continue
             if row.only_file is None:
                 with store_errors(self.path):
-                    index = self._line_indexes().of(row.id)
+                    index = self._line_indexes.of(self._reader("main"), self.scope, row.id)
                 if index is not None:
                     opened.indexes[row.id] = index
         return opened

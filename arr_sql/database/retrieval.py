@@ -170,7 +170,11 @@ class RetrievalMethods(DatabaseBase):
         catalog.register(vector)
         catalog.register(
             GrepRetriever(
-                self._reader("grep"), roots or self._grep_roots, hot=self._hot_grep, by_row=self._hot_chunks.hits
+                self._reader("grep"),
+                roots or self._grep_roots,
+                hot=self._hot_grep,
+                by_row=self._hot_chunks.hits,
+                indexes=self._line_indexes,
             )
         )
         for number, make in enumerate(self._extra_channels):

@@ -144,6 +144,12 @@ def line_index_state(connection: Connection, scope: ScopeKey) -> tuple[int, int]
     return None if row is None else (row["folders"], row["bytes"])
 
 
+def line_index_sums(connection: Connection, scope: ScopeKey) -> tuple[int, int] | None:
+    """Another value whenever a row of the scope's line index was written; None when the scope keeps none."""
+    row = connection.execute(load("read_line_index_state"), scope.bindings()).fetchone()
+    return None if row is None else (row["n_folders"], row["check_sums"])
+
+
 def damaged_rows(connection: Connection) -> list[str]:
     """What is wrong with the rows of all scopes, for ``arr db check``."""
     found, counted, summed = [], Counter[int](), Counter[int]()

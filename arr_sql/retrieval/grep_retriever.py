@@ -24,7 +24,7 @@ from arr_sql.retrieval.catalog import ChannelAnswer
 from arr_sql.retrieval.hot_grep import HotGrep
 from arr_sql.retrieval.hot_line_search import HotSearch
 from arr_sql.retrieval.line_groups import BestHits, SeenFile, best_hits
-from arr_sql.retrieval.line_index import read_line_index
+from arr_sql.retrieval.line_index import LineIndexes
 from arr_sql.retrieval.line_search import search_lines, wanted_forms
 from arr_sql.retrieval.line_values import LineSearch
 from arr_sql.retrieval.needles import needles
@@ -57,10 +57,11 @@ class GrepRetriever:
 
     def __init__(
         self, reader: Connection, roots: Callable[[], Sequence[GrepRoot]], *, hot: HotGrep | None = None,
-        by_row: HitsByRow = hits_by_row,
+        by_row: HitsByRow = hits_by_row, indexes: LineIndexes | None = None,
     ) -> None:  # fmt: skip
         """``by_row`` reads chunks, or has them in memory (:mod:`arr_sql.retrieval.hot_chunks`)."""
         self._reader, self._roots, self._hot, self._hits_by_row = reader, roots, hot, by_row
+        self._indexes = indexes or LineIndexes()
 
     def retrieve(self, query: str, scope: ScopeKey, k: int, deadline: float) -> ChannelAnswer:
         """State ``ok``, ``empty``, ``cut``, or ``unavailable`` (``no_roots``, ``other_branch``, ``root_missing``)."""
@@ -86,7 +87,7 @@ class GrepRetriever:
                 return ChannelAnswer("unavailable", code=ReasonCode.ROOT_MISSING)
             indexes = {
                 str(key): index for key, (root, _) in opened.items()
-                if root.only_file is None and (index := read_line_index(self._reader, scope, key)) is not None
+                if root.only_file is None and (index := self._indexes.of(self._reader, scope, key)) is not None
             }  # fmt: skip
             inner = {str(root.id): below for root in here if (below := _inner(root, roots))}
 

@@ -13,6 +13,7 @@ Held by ``tests/retrieval/test_line_index.py``.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
@@ -33,6 +34,7 @@ from arr_sql.index.line_rows import (
     FolderRow,
     RowDamaged,
     folder_rows,
+    line_index_sums,
     unpack,
 )
 
@@ -181,28 +183,32 @@ class LineIndexSearch:
 
 
 class LineIndexes:
-    """The line indexes of a scope's roots for a process that asks again and again: read anew only when another connection
-    has written to the file. Of at most 64 MB of sieves; 15 MB of memory for 15,800 files with 6 MB."""
+    """The line indexes of one scope's roots for a process that asks again and again: read anew only when they were written.
+    Safe to use from several threads. Of at most 64 MB of sieves; 15 MB of memory for 15,800 files with 6 MB.
+
+    A row that was read is true of the files that it names as they were then, whatever became of the row since.
+    """
 
     MAX_SIZE = 64 << 20
 
-    def __init__(self, reader: Connection, scope: ScopeKey) -> None:
-        self.reader = reader
-        self._scope, self._version = scope, -1
+    def __init__(self) -> None:
+        self._state: tuple[Any, ...] = ()
         self._kept: dict[int, LineIndex | None] = {}
+        self._lock = threading.Lock()
 
-    def of(self, root_id: int) -> LineIndex | None:
+    def of(self, reader: Connection, scope: ScopeKey, root_id: int) -> LineIndex | None:
         """The index of one root; None when there is none."""
-        version = self.reader.execute("PRAGMA data_version").fetchone()[0]
-        if version != self._version:
-            self._kept.clear()
-            self._version = version
-        if root_id not in self._kept:
-            found = read_line_index(self.reader, self._scope, root_id)
-            if sum(index.size for index in (*self._kept.values(), found) if index is not None) > self.MAX_SIZE:
+        state = (scope, line_index_sums(reader, scope))
+        with self._lock:
+            if state != self._state:
+                self._state, self._kept = state, {}
+            kept = self._kept
+        if root_id not in kept:
+            found = read_line_index(reader, scope, root_id)
+            if sum(index.size for index in (*kept.values(), found) if index is not None) > self.MAX_SIZE:
                 return found
-            self._kept[root_id] = found
-        return self._kept[root_id]
+            kept[root_id] = found
+        return kept[root_id]
 
 
 def read_line_index(connection: Connection, scope: ScopeKey, root_id: int) -> LineIndex | None:

@@ -80,6 +80,7 @@ ONE_ROW = {
     "read_last_retrieval_seq": "one aggregate",
     "read_last_scope_seq": "one aggregate",
     "read_line_index": "the five values are unique",
+    "read_line_index_state": "the five values are unique",
     "read_memory": "ids are unique among a scope's live memories",
     "read_memory_occurrences": "summed into a counter",
     "read_next_chunk_row": "one aggregate",

@@ -420,25 +420,32 @@ def test_no_scope_sees_anothers(lab: tuple[ResearchDatabase, Path], make_databas
 
 
 def test_what_is_kept_in_memory_follows_the_file(lab: tuple[ResearchDatabase, Path]) -> None:
-    """A process that asks again reads the rows once, and again after any other connection has written."""
+    """A process that asks again reads the rows once, and again when they were written; a recorded search does not count."""
     database, folder = lab
-    indexes = LineIndexes(open_reader(database.path), SCOPE)
+    indexes, reader = LineIndexes(), open_reader(database.path)
+
+    def of(root_id: int) -> LineIndex | None:
+        return indexes.of(reader, SCOPE, root_id)
+
     try:
-        first = indexes.of(1)
-        assert first is not None and indexes.of(1) is first
+        first = of(1)
+        assert first is not None and of(1) is first
+        database.search("warmup_steps")
+        assert of(1) is first
         (folder / "b" / "c.py").write_text("def warmup_steps(): pass\n", "utf-8")
-        assert [hit.rel for hit in search(folder, "warmup_steps", indexes.of(1)).hits] == ["a.md", "b/c.py", "keys.ini"]
+        assert [hit.rel for hit in search(folder, "warmup_steps", of(1)).hits] == ["a.md", "b/c.py", "keys.ini"]
         index_lines(database)
-        second = indexes.of(1)
+        second = of(1)
         assert second is not first and search(folder, "warmup_steps", second).changed == 0
+        assert indexes.of(reader, other_scopes()[0], 1) is None
         database.drop_line_index()
-        assert indexes.of(1) is None
+        assert of(1) is None
         index_lines(database)
         indexes.MAX_SIZE = 0  # type: ignore[misc]
-        large = indexes.of(1)
-        assert large is not None and indexes.of(1) is not large
+        large = of(1)
+        assert large is not None and of(1) is not large
     finally:
-        indexes.reader.close()
+        reader.close()
 
 
 def test_a_reader_writes_nothing(lab: tuple[ResearchDatabase, Path]) -> None:
