@@ -185,6 +185,45 @@ def fleet_of_files(report: Any) -> list[Row]:
     ]
 
 
+def grep_speed(report: Any) -> list[Row]:
+    """Each class of identifiers beside ripgrep, and whether the same lines were found."""
+    found = []
+    for kind, figures in report["figures"].items():
+        for name in ("warm", "warm, any case", "cold"):
+            ratio = figures[name]["ratio"]["p50"]
+            bound = 0.5 if (kind, name) == ("all", "warm") else None
+            figure = f"{_ms(figures[name]['wall_ms']['p50'])}, processor {_ms(figures[name]['processor_ms'])}"
+            found.append(Row(f"{kind}: {name}", figure, ratio, "ripgrep on all cores", bound))
+        beside = figures["ripgrep"]
+        figure = f"{_ms(beside['wall_ms']['p50'])}, processor {_ms(beside['processor_ms'])}"
+        found.append(Row(f"{kind}: ripgrep", figure))
+    return [
+        *found,
+        Row("files", f"{report['files']:,}, {report['bytes'] / 1e6:,.0f} MB"),
+        Row("lines found by both", f"{report['lines_of_both']:,}"),
+        Row("lines found by one alone", ", ".join(f"{n} {why}" for why, n in report["lines_of_one"].items()) or "0"),
+    ]
+
+
+def replica_kill(report: Any) -> list[Row]:
+    """What a killed writer lost, and whether the copy answers as the file did."""
+    rounds = report["rounds"]
+    replayed, identical = sum(one["replayed"] for one in rounds), sum(one["identical"] for one in rounds)
+    return [
+        Row("kills", f"{len(rounds)}, {sum(one['passed'] for one in rounds)} copies whole"),
+        Row("lag", ", ".join(f"{one['lag']:.2f} s" for one in rounds)),
+        Row("acknowledged steps lost", ", ".join(str(one["lost"]) for one in rounds)),
+        Row(
+            "retrievals run again on the copy",
+            f"{replayed}, {identical} identical",
+            identical / replayed,
+            "all",
+            1.0,
+            "least",
+        ),
+    ]
+
+
 def measured(report: Any) -> list[Row]:
     """Rows as a benchmark gives them itself: {"rows": [[what, figure, ratio, of, bound, "most" or "least"], ...]}."""
     return [Row(*row) for row in report["rows"]]
@@ -202,6 +241,7 @@ BENCHMARKS = {
     "start_up": Benchmark("A command's start", "python -m benchmarks.start_up --json {json}", start_up),
     "bm25_speed": Benchmark("The channel bm25", "python -m benchmarks.bm25_speed --json {json}", bm25_speed),
     "vector_search": Benchmark("The channel vector", "python -m benchmarks.vector_search --json", vector_search),
+    "grep_speed": Benchmark("Lines", "python -m benchmarks.grep_speed --each 3 --rounds 5 --json {json}", grep_speed),
     "ingestion": Benchmark("Taking text in", "python -m benchmarks.ingestion --json {json}", ingestion),
     "ingestion_embedding": Benchmark(
         "Taking text in, with vectors",
@@ -223,6 +263,9 @@ BENCHMARKS = {
         "The default model",
         "python -m benchmarks.embedding_speed {data}/scifact {data}/csl {data}/pubmedqa --json",
         embedding_speed,
+    ),
+    "replica_kill": Benchmark(
+        "A copy on another machine", "python -m benchmarks.replica_kill --rounds 3 --json {json}", replica_kill
     ),
     "replay_speed": Benchmark("Replay", "python -m benchmarks.replay_speed --json {json}", measured),
     "fleet_of_files": Benchmark("Many files", "python -m benchmarks.fleet_of_files --json {json}", fleet_of_files),

@@ -224,6 +224,7 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=100)
     parser.add_argument("--s3", action="store_true", help="a store process on loopback instead of a folder")
     parser.add_argument("--no-embed", action="store_true", help="no vectors")
+    parser.add_argument("--json", type=Path, help="write the rounds here")
     parser.add_argument("--write", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.write:
@@ -245,6 +246,10 @@ def main() -> int:
         f" {', '.join(str(item.lost) for item in rounds)}; {sum(item.passed for item in rounds)} of {len(rounds)} whole, with"
         f" {sum(item.identical for item in rounds)} of {sum(item.replayed for item in rounds)} retrievals identical."
     )
+    if options.json:
+        options.json.write_text(
+            json.dumps({"rounds": [{**vars(item), "passed": item.passed} for item in rounds]}, indent=1) + "\n", "utf-8"
+        )
     return 0 if all(item.passed for item in rounds) else 1
 
 
