@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from arr_sql.core import analysis_terms as cut
 from arr_sql.core.analysis_fold import UNSPACED, compiled, fold, prepare
@@ -35,8 +35,7 @@ ANALYSER_VERSION = "1"
 """Changes when the terms of some text change; an index made by another version is rebuilt."""
 
 
-@dataclass(frozen=True)
-class Analysed:
+class Analysed(NamedTuple):
     """``terms`` in text order with repeats, as they are put in the index; ``length`` in words, for BM25."""
 
     terms: tuple[str, ...]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -36,8 +36,7 @@ _CR_BEFORE_LF = re.compile(r"(?<!\r)\r+\n")
 _ISO_2022_JP = re.compile(rb"\x1b\$[@B](?:[\x21-\x7e]{2})+\x1b\([BJ]")
 
 
-@dataclass(frozen=True)
-class Decoded:
+class Decoded(NamedTuple):
     """Text with ``\\n`` line ends, without a byte-order mark, NUL or surrogate. ``confidence`` is 1.0 where the bytes
     leave no choice. ``warnings`` hold ``nul_characters`` or ``replaced_bytes: n`` (U+FFFD stands in the text)."""
 
@@ -47,8 +46,7 @@ class Decoded:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Undecodable:
+class Undecodable(NamedTuple):
     """No text: ``code`` is ``binary`` or ``unreadable``; ``detail`` says why, without quoting the file."""
 
     code: str

@@ -8,16 +8,15 @@ tests/core/test_git_identity.py: linked worktrees, detached HEAD, no remote, unb
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 _SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 
 
-@dataclass(frozen=True)
-class GitIdentity:
+class GitIdentity(NamedTuple):
     """What git's files say about one work tree."""
 
     top: Path

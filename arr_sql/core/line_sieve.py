@@ -15,11 +15,11 @@ files; more functions would help short needles little and cost the same bits aga
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from zlib import crc32
 
+from arr_sql.core.later import pattern
 from arr_sql.core.line_fold import fold
 
 LETTERS = 4
@@ -29,7 +29,7 @@ MAX_GRAMS = 400_000
 """A text of more different grams (a large file of random letters) gets no sieve: it would cost as much as it saves."""
 
 _WIDE = "\u2e80"
-_NARROW_RUN = re.compile(f"[^{_WIDE}-\U0010ffff]{{{LETTERS},}}")
+_NARROW_RUN = pattern(f"[^{_WIDE}-\U0010ffff]{{{LETTERS},}}")
 _PIECE = 1 << 16
 _MAX_KEPT = 1 << 20
 _hashes: dict[str, int] = {}  # gram to CRC-32; texts repeat their grams

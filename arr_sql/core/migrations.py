@@ -10,10 +10,9 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from arr_sql.core.canonical import sha256_text
 from arr_sql.core.clock import to_text, utc_now
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"\d{4}_[a-z0-9_]+\.sql")
 
 
-@dataclass(frozen=True)
-class Migration:
+class Migration(NamedTuple):
     """One file of ``migrations/``."""
 
     name: str

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from arr_sql.errors import InputError, ModelError
 from arr_sql.index.embedders.model_paths import E5_MODEL_ID, find_default_model
@@ -37,8 +36,7 @@ OLLAMA_URL = "http://127.0.0.1:11434/v1"
 _DEFAULT_SECONDS, _MOST_SECONDS = 60.0, 600.0
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """What ``ARR_EMBEDDER`` says: a kind and an argument."""
 
     kind: str

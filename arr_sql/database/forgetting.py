@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from arr_sql.core.connection import Connection, open_writer, read_transaction, store_errors, write_transaction
 from arr_sql.core.filesystem import follow_link
@@ -185,8 +185,7 @@ class ForgettingMethods(SourceMethods):
         return tuple(sorted(there))
 
 
-@dataclass(frozen=True)
-class _Erased:
+class _Erased(NamedTuple):
     """What went out of one file, and what to look for in its bytes."""
 
     scope_id: int | None

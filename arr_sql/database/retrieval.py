@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -107,7 +107,7 @@ class RetrievalMethods(DatabaseBase):
                 certify=freshness.certify, on_timeout=self._interrupt,
                 reorder=keep_order if rerank == "rule" else advice.reorder,
             )  # fmt: skip
-        outcome = replace(outcome, degradations=advice.placed_around(outcome.degradations))
+        outcome = outcome._replace(degradations=advice.placed_around(outcome.degradations))
         record = RetrievalRecord(
             query=query, plan=parsed, plan_origin=origin, limits=asdict(limits),
             scope_revision=scope_row.revision if scope_row else 0, analyser_version=ANALYSER_VERSION,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from arr_sql.core.clock import to_text
 from arr_sql.core.connection import Connection
@@ -14,8 +14,7 @@ from arr_sql.core.statements import load
 from arr_sql.errors import PathRefused
 
 
-@dataclass(frozen=True)
-class RootRow:
+class RootRow(NamedTuple):
     """One added folder, or one file of it. ``prefix`` is what a source_ref of this root begins with."""
 
     id: int

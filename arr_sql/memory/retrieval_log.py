@@ -9,9 +9,8 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from arr_sql.core.canonical import canonical_json, sha256_json, sha256_text
 from arr_sql.core.clock import to_text
@@ -40,8 +39,7 @@ HASHED = "(hash) "
 """Stands before the hash of a rewritten query, where queries are kept as hashes."""
 
 
-@dataclass(frozen=True)
-class RetrievalRecord:
+class RetrievalRecord(NamedTuple):
     """What is to be kept of one retrieval."""
 
     query: str

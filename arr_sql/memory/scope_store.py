@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from arr_sql.core.clock import to_text
 from arr_sql.core.connection import Connection
@@ -13,8 +13,7 @@ from arr_sql.errors import InputError, StateError
 from arr_sql.memory.audit_log import append_event
 
 
-@dataclass(frozen=True)
-class ScopeRow:
+class ScopeRow(NamedTuple):
     """The stored side of a scope. ``revision`` counts all its changes, ``content_revision`` the retrievable ones."""
 
     id: int

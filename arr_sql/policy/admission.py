@@ -6,8 +6,8 @@ The order of the checks is part of the promise: budget, registered, read-only, p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from arr_sql.core.canonical import sha256_json
 from arr_sql.core.router_models import MAX_CALLS, QueryPlan, ReasonCode
@@ -17,8 +17,7 @@ from arr_sql.retrieval.catalog import ALLOWED_PROVIDERS, UNSAFE_WORDS, has_unsaf
 POLICY_VERSION = "1"
 
 
-@dataclass(frozen=True)
-class ToolFacts:
+class ToolFacts(NamedTuple):
     """What admission may know of a registered channel."""
 
     name: str
@@ -56,15 +55,14 @@ def policy_of(recorded_hash: str) -> Policy:
     )
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """One call of a plan, judged. ``code`` is None when it may run."""
 
     round_index: int
     call_index: int
     tool_name: str
     query: str
-    code: ReasonCode | None = field(default=None)
+    code: ReasonCode | None = None
 
     @property
     def is_admitted(self) -> bool:

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from arr_sql.core.research_models import EvidenceChunk, FreshnessCertificate, ScopeKey
 from arr_sql.core.router_models import (
@@ -50,8 +50,7 @@ class Limits:
     deadline_seconds: float = 10.0
 
 
-@dataclass(frozen=True)
-class RunOutcome:
+class RunOutcome(NamedTuple):
     """Everything a run found and says about itself."""
 
     evidence: tuple[EvidenceChunk, ...]

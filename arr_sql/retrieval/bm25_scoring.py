@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from arr_sql.index.text_index import frequencies
 
@@ -19,8 +18,7 @@ PRUNE_ABOVE = 5_000
 """With more postings than this the common words are read last, and only for chunks that can still win."""
 
 
-@dataclass(frozen=True)
-class Bm25Parameters:
+class Bm25Parameters(NamedTuple):
     """k1 (saturation), b (length normalisation) and how much a heading word counts; docs/search.md has the figures."""
 
     k1: float = 1.2
@@ -32,8 +30,7 @@ class Bm25Parameters:
         return {"k1": self.k1, "b": self.b, "heading_weight": self.heading_weight}
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(NamedTuple):
     """A word of the index, in ``df`` chunks, ``body`` and ``heading`` times in each.
 
     ``gain`` = query weight x idf x tf x (k1 + 1) x 1e9, rounded: whole numbers pass through JSON unchanged everywhere.
@@ -46,8 +43,7 @@ class Word:
     df: int
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):
     """One term of the query: its words, its postings in all, and the most that it can add to a score."""
 
     text: str
@@ -56,8 +52,7 @@ class Term:
     bound: int
 
 
-@dataclass(frozen=True)
-class Scoring:
+class Scoring(NamedTuple):
     """The terms that this scope holds, highest bound first, and the length normalisation of the scope."""
 
     terms: tuple[Term, ...]

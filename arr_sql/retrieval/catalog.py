@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from arr_sql.core.research_models import ScopeKey, memory_name
 from arr_sql.core.router_models import ChannelState, ReasonCode
@@ -23,8 +23,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
 
 
-@dataclass(frozen=True)
-class FileRef:
+class FileRef(NamedTuple):
     """Where a hit's text can be checked on disk, and the hash the file had when it was read."""
 
     root_id: int
@@ -99,8 +98,7 @@ class Channel(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Registration:
+class Registration(NamedTuple):
     """A channel and what it said of itself when it was registered."""
 
     channel: Channel

@@ -10,8 +10,7 @@ Held by ``tests/retrieval/test_changed_span.py``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 Lines: TypeAlias = tuple[int, int]
 """First and last line, counted from 1."""
@@ -22,8 +21,7 @@ MAX_PLACES = 1_000
 """So many equal lines are looked at as anchors; a chunk that begins with a blank line has thousands."""
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """``stands_at``: where the whole text stands now. Else ``changed_lines`` of the file as it is stand in the place of
     ``indexed_lines`` of the file as it was; the first is None where lines only went away, the second where lines only
     came in."""

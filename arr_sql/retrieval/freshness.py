@@ -4,7 +4,7 @@ where it differs, the lines that differ are named (contract 8.5)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from arr_sql.core.canonical import sha256_bytes
 from arr_sql.core.decode import Undecodable, decode
@@ -22,8 +22,7 @@ EXTRACTED = frozenset({"pdf", "notebook", "html"})
 """Readers whose text is not the file's lines (tests/retrieval/test_freshness.py compares them with the readers)."""
 
 
-@dataclass(frozen=True)
-class _Now:
+class _Now(NamedTuple):
     """A file as it is. ``hash`` is None where there is none; ``text`` is kept only of a file that has changed."""
 
     hash: str | None

@@ -13,8 +13,8 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import ScopeKey
@@ -36,8 +36,7 @@ SAMPLE = 2_000
 """So many chunks of the rarest terms give a first bound for the k-th best score."""
 
 
-@dataclass(frozen=True)
-class Best:
+class Best(NamedTuple):
     """Row ids with their whole-number scores: the best k, and those equal to the last of them. How many matched."""
 
     wanted: Scoring
@@ -162,7 +161,7 @@ def _wanted(
     found = [one for one in found if one.terms]
     if not found:
         return scoring((), weights, parameters)
-    return replace(found[0], terms=tuple(sorted((one.terms[0] for one in found), key=highest_first)))
+    return found[0]._replace(terms=tuple(sorted((one.terms[0] for one in found), key=highest_first)))
 
 
 def _postings(reader: Connection, scope: ScopeKey, words: Sequence[str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ import math
 import operator
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import ScopeKey
@@ -36,8 +36,7 @@ SHRINK = 20
 """This many texts of the rarer kind take out half of the component."""
 
 
-@dataclass(frozen=True)
-class LanguageAxis:
+class LanguageAxis(NamedTuple):
     """``direction`` is of unit length; ``weight``, from 0 to 1, is how much of a vector's component along it goes."""
 
     direction: tuple[float, ...]

@@ -41,8 +41,10 @@ _SENTENCE = ".,;:!?…。，、；：！？．"
 _SIGN = pattern(r"\w[=|&~^*(\[{<]+\w|->|=>|[$~#@\\%]\w|\d%|^-\d|\w\+\+|^--?\w")
 _NOT_PLAIN = pattern(r"[^\w\s]|[^\W\d]\d|\d[^\W\d]")
 _ERROR_CODE = pattern(r"[A-Z]{5,}")  # ENOENT, SIGSEGV; shorter ones are mostly GPU and the like
+# Compiling what knows the scripts without spaces takes 5 ms: a text of ASCII needs none of it.
 _UNSPACED_RUN = f"[{UNSPACED}]+"
 _TOKEN = rf"[{UNSPACED}]+|[^\W{UNSPACED}][^\s{UNSPACED}]*"
+_TOKEN_ASCII = pattern(r"\w\S*")
 _ENDING = pattern(r"['’](?:s|ll|re|ve|d|m)?$", re.IGNORECASE)
 _PARTICLES = pattern("[的了吗呢吧啊么怎什哪谁是请]+")
 _CLAUSE = pattern("[，。、；：？！…]")
@@ -69,7 +71,7 @@ def quoted(query: str) -> list[str]:
 
 def _useful(needle: str) -> bool:
     """A single letter or sign is on every line; a single character of Chinese is not."""
-    return 0 < len(needle) <= _MAX_LENGTH and (len(needle) > 1 or compiled(_UNSPACED_RUN).match(needle) is not None)
+    return 0 < len(needle) <= _MAX_LENGTH and (len(needle) > 1 or _has_unspaced(needle))
 
 
 def _quotations(query: str) -> tuple[list[str], str]:
@@ -81,7 +83,7 @@ def _names(text: str) -> list[str]:
     tokens = text.split()
     if len(tokens) == 1:
         whole = tokens[0].rstrip(_SENTENCE)
-        mixed = compiled(_UNSPACED_RUN).sub("", whole) not in ("", whole)
+        mixed = not whole.isascii() and compiled(_UNSPACED_RUN).sub("", whole) not in ("", whole)
         plain = _CLAUSE.search(whole) or not (_NOT_PLAIN.search(whole) or mixed)
         if not plain and not (mixed and (len(whole) > _SHORT or _PARTICLES.search(whole))):
             # Typed alone, brackets and signs are meant: [wip], {k}, NEAR(miss, GPU加速.
@@ -97,13 +99,17 @@ def _is_name(core: str) -> bool:
 
 def _latin(token: str) -> list[str]:
     """What is glued to Chinese, or the token itself where there is none: ``用PyTorch复现`` -> ``PyTorch``."""
-    if not compiled(_UNSPACED_RUN).search(token):
+    if not _has_unspaced(token):
         return [token]
     return [piece for piece in map(_without_frame, compiled(_UNSPACED_RUN).split(token)) if len(piece) > 1]
 
 
 def _is_shouted(text: str) -> bool:
-    return text.upper() == text and not compiled(_UNSPACED_RUN).search(text)
+    return text.upper() == text and not _has_unspaced(text)
+
+
+def _has_unspaced(text: str) -> bool:
+    return not text.isascii() and compiled(_UNSPACED_RUN).search(text) is not None
 
 
 def _acronyms(text: str) -> list[str]:
@@ -142,9 +148,9 @@ def _paired(token: str, mark: str) -> bool:
 def _words(text: str, rarity: Callable[[str], float] | None) -> list[str]:
     """Return the rarest words in order of rarity; without ``rarity`` the longest first."""
     ranked: list[tuple[float, int, int, str]] = []
-    for place, match in enumerate(compiled(_TOKEN).finditer(text)):
+    for place, match in enumerate((_TOKEN_ASCII if text.isascii() else compiled(_TOKEN)).finditer(text)):
         token = _without_frame(match[0])
-        if compiled(_UNSPACED_RUN).match(token):
+        if not token.isascii() and compiled(_UNSPACED_RUN).match(token):
             for run in filter(None, _PARTICLES.split(token)):
                 if len(run) > 1 or token == text.strip():
                     ranked += _run(run, place, rarity)

@@ -118,8 +118,7 @@ def rerank(
     return scored + left + [Reranked(item, None, "") for item in items if item.hit.chunk_id not in chosen]
 
 
-@dataclass(frozen=True)
-class _Range:
+class _Range(NamedTuple):
     """Lowest and highest score of a list, how far the list is trusted (0..1), and the script of its query."""
 
     low: float

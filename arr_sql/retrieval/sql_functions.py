@@ -10,8 +10,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from arr_sql.core.function_errors import add_function
 from arr_sql.errors import InputError, ScopeInvalid
@@ -44,8 +43,7 @@ class Store(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class SqlFunction:
+class SqlFunction(NamedTuple):
     """One function: its arguments (those after ``optional_from`` may be left out) and what it gives."""
 
     name: str

@@ -16,9 +16,8 @@ import math
 import operator
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from arr_sql.core.canonical import significant
 from arr_sql.core.clock import to_text, utc_now
@@ -38,8 +37,7 @@ DISTANCE_ERROR = 0.00001
 """How far a distance of 32-bit sums may be from the true one."""
 
 
-@dataclass(frozen=True)
-class QueryVectors:
+class QueryVectors(NamedTuple):
     """How the channel gets a query's vector: from a model, or (in a replay) from what was kept of the first run."""
 
     fingerprint: str

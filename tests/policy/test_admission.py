@@ -59,13 +59,13 @@ def test_the_checks_speak_in_the_contracts_order(
 @pytest.mark.parametrize("value", [False, None, 1, "true", [True], 1.0])
 def test_only_true_itself_is_read_only(value: Any) -> None:
     """Anything else that counts as true is not the statement that the contract wants."""
-    assert codes(plan_of(["bm25"]), {"bm25": replace(GOOD, read_only=value)}) == [ReasonCode.NOT_READ_ONLY]
+    assert codes(plan_of(["bm25"]), {"bm25": GOOD._replace(read_only=value)}) == [ReasonCode.NOT_READ_ONLY]
 
 
 @pytest.mark.parametrize("value", ["LOCAL", "local ", "", None, 3, ("local",), "remote"])
 def test_a_provider_outside_the_allowed_set_is_refused(value: Any) -> None:
     """Compared exactly."""
-    assert codes(plan_of(["bm25"]), {"bm25": replace(GOOD, provider=value)}) == [ReasonCode.PROVIDER_NOT_ALLOWED]
+    assert codes(plan_of(["bm25"]), {"bm25": GOOD._replace(provider=value)}) == [ReasonCode.PROVIDER_NOT_ALLOWED]
 
 
 def test_an_allowed_providers_name_may_not_be_unsafe() -> None:

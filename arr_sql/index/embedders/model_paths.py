@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from arr_sql.errors import ModelError
 
@@ -36,8 +35,7 @@ Ways to get one:
   arr model list                      what is installed"""
 
 
-@dataclass(frozen=True)
-class InstalledModel:
+class InstalledModel(NamedTuple):
     """A model that can be opened by its id."""
 
     id: str
