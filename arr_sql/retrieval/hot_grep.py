@@ -2,7 +2,8 @@
 
 The first question of a scope is answered without: a command asks once. From then on each question learns at most
 ``LEARN_BYTES`` of what it has read. A file is learned when the store holds it as it is and its chunks hold all of its lines, so
-that every answer from memory is a chunk. A sync forgets the files whose chunks it changed. Without NumPy nothing is kept.
+that every answer from memory is a chunk. A sync forgets the files whose chunks it changed, and all of them when one is gone.
+Without NumPy nothing is kept.
 
 Held by ``tests/retrieval/test_hot_lines.py``: the answers are those of a search without.
 """
@@ -97,16 +98,17 @@ class HotGrep:
 
 
 def _follow(kept: HotScope, reader: Connection, scope: ScopeKey) -> bool:
-    """The scope has changed: keep the files whose chunks are the same."""
+    """The scope has changed: keep the files whose chunks are the same; none of them once a file is gone."""
     with read_transaction(reader):
         state = text_index_state(reader, scope)
         spans = read_spans(reader, scope, kept.lines.number)
     if state is None:
         return False
     files = [kept.lines.files[number] for number in kept.lines.number.values()]
-    kept.lines = kept.lines.without(
-        file.place for file in files if file.place not in spans or tuple(spans[file.place].chunks) != file.chunks
-    )
+    if all(file.place in spans for file in files):
+        kept.lines = kept.lines.without(file.place for file in files if tuple(spans[file.place].chunks) != file.chunks)
+    else:  # a text that left the store, perhaps to be forgotten, leaves the memory too
+        kept.lines = HotLines.empty()
     kept.state = state
     kept.refused.clear()
     return True

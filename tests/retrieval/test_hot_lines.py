@@ -245,6 +245,21 @@ def test_a_sync_leaves_what_it_did_not_change(lab: tuple[ResearchDatabase, Path]
     assert (read, known(hot)) == (["a.md"], {"a.md", "sub/b.txt"})
 
 
+def test_a_text_that_was_forgotten_leaves_the_memory(lab: tuple[ResearchDatabase, Path]) -> None:
+    """Its words are not kept either; the other file is learned anew."""
+    database, folder = lab
+    (folder / "sub" / "b.txt").write_text("zyzzyva alone\n", "utf-8")
+    database.sync()
+    hot = at_rest()
+    ask(database, hot, "alpha")
+    assert "zyzzyva" in hot._scopes[SCOPE.values()].lines.vocabulary
+    database.forget(source_refs=["sub/b.txt"])
+    (folder / "sub" / "b.txt").unlink()
+    assert ask(database, hot, "alpha") == ask(database, None, "alpha")
+    assert known(hot) == {"a.md"}
+    assert "zyzzyva" not in hot._scopes[SCOPE.values()].lines.vocabulary
+
+
 def test_a_file_that_was_touched_is_learned_again(lab: tuple[ResearchDatabase, Path], read: list[str]) -> None:
     """Its text is what the store holds."""
     database, folder = lab
