@@ -17,7 +17,6 @@ from arr_sql.core.redaction import REDACTED
 from arr_sql.core.statements import load
 from arr_sql.database.replay_facts import facts_of
 from arr_sql.database.retrieval import RetrievalMethods
-from arr_sql.database.revision_diff import RevisionDiff, answer_change, memory_changes, source_changes
 from arr_sql.errors import InputError, StateError, StoreFull, StoreReadOnly
 from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.retrieval_log import ERASED, HASHED, read_retrievals
@@ -26,6 +25,7 @@ from arr_sql.memory.scope_store import ScopeRow, read_scope
 if TYPE_CHECKING:
     from arr_sql.database.replay_run import Setting
     from arr_sql.database.replay_store import ReplayStore
+    from arr_sql.database.revision_diff import RevisionDiff
     from arr_sql.policy.replay_compare import Cause, Difference
 
 Progress = Callable[[int, int], None]
@@ -192,6 +192,7 @@ class ReplayMethods(RetrievalMethods):
         """
         from arr_sql.database.replay_run import Setting, rerun
         from arr_sql.database.replay_store import ReplayStore
+        from arr_sql.database.revision_diff import RevisionDiff, answer_change, memory_changes, source_changes
 
         reader = self._reader("main")
         with store_errors(self.path), read_transaction(reader):

@@ -57,7 +57,8 @@ ONLY_THESE: dict[tuple[str, ...], set[str]] = {
 }
 NOT_FOR_A_SEARCH = {
     "arr_sql.core.approval_models", "arr_sql.core.legacy_encodings", "arr_sql.core.secret_walk",
-    "arr_sql.database.replay_run", "arr_sql.index.embedders.e5_file", "arr_sql.index.embedders.model_store",
+    "arr_sql.database.replay_run",
+    "arr_sql.database.revision_diff", "arr_sql.index.embedders.e5_file", "arr_sql.index.embedders.model_store",
     "arr_sql.ingest.sync", "arr_sql.memory.approvals", "arr_sql.memory.audit_verify", "arr_sql.memory.memory_import",
     "arr_sql.memory.promotion", "arr_sql.memory.research_store", "arr_sql.policy.replay_compare",
 }  # fmt: skip
