@@ -14,6 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from arr_sql.core.connection import Connection, read_transaction
 from arr_sql.core.filesystem import RACY_NS
@@ -68,11 +69,12 @@ class HotGrep:
             if kept.state != state and not _follow(kept, reader, scope):
                 return None
             is_full = sum(one.lines.n_bytes for one in self._scopes.values()) > self._max_bytes
-            return HotSearch(kept, wanted, 0 if is_full else self._learn_bytes, self._now_ns() - RACY_NS)
+            kept = replace(kept)  # as it is now: others may go on changing it
         except ModelError:  # no NumPy
             return None
         finally:
             self._lock.release()
+        return HotSearch(kept, wanted, 0 if is_full else self._learn_bytes, self._now_ns() - RACY_NS)
 
     def learn(self, reader: Connection, scope: ScopeKey, search: HotSearch, deadline: float) -> None:
         """Keep what a search has read, if nothing was written, no other thread is learning, and there is time."""

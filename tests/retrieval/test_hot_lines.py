@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from arr_sql.core.connection import open_reader
 from arr_sql.core.line_fold import fold
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.rooted import FileRead, Refused, Root
@@ -344,3 +346,31 @@ def test_a_search_stays_whole_however_often_it_is_asked(make_database: MakeDatab
             for result in found:
                 assert [trace.state for trace in result.traces if trace.tool_name == "grep"] == ["ok"]
                 assert "channel_error" not in {str(one.code) for one in result.degradations}
+
+
+def test_searches_side_by_side(lab: tuple[ResearchDatabase, Path]) -> None:
+    """Several threads ask and learn; each gets the answer of a search without."""
+    database, folder = lab
+    for number in range(40):
+        (folder / f"{number}.txt").write_text(f"alpha number {number}\nbeta{number}\n", "utf-8")
+    database.sync()
+    roots, queries = list(database._grep_roots()), ("alpha", "number", "beta7", "beta")
+    expected = {query: ask(database, None, query) for query in queries}
+    hot, wrong = HotGrep(learn_bytes=60, from_question=1, now_ns=lambda: time.time_ns() + LATER), list[str]()
+
+    def work() -> None:
+        reader = open_reader(database.path)
+        try:
+            for query in queries * 8:
+                channel = GrepRetriever(reader, lambda: roots, hot=hot)
+                if channel.retrieve(query, SCOPE, 100, time.monotonic() + 60) != expected[query]:
+                    wrong.append(query)
+        finally:
+            reader.close()
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (wrong, len(known(hot)) > 2) == ([], True)
