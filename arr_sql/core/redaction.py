@@ -16,10 +16,8 @@ Held by ``tests/core/test_redaction.py``, ``test_redaction_names.py`` and ``test
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate, filterfalse
 
 from arr_sql.core import credential_shapes as shapes
 from arr_sql.core.later import pattern
@@ -112,19 +110,20 @@ _SHAPE_HINTS = (
     "hvs.", "tskey-", "atatt3", "age-secret-key-", ":aa", "eyj", "bearer", "identified", "curl",
 )  # fmt: skip
 _HINTS = _NAME_HINTS + _SHAPE_HINTS
+_SHAPED = frozenset(_SHAPE_HINTS)
 
 
 def has_secret(text: str) -> bool:
     """Whether any line of ``text`` bears a credential."""
     lines = text.split("\n")
-    return any(next(_spans(lines[number], shaped), None) is not None for number, shaped in _candidates(text))
+    return any(next(_spans(lines[number], shaped), None) is not None for number, shaped in _candidates(lines))
 
 
 def withhold_lines(text: str) -> Withheld:
     """Replace each line that bears a credential. A line ends at ``\\n``; a ``\\r`` before it is kept."""
     lines = text.split("\n")
     withheld: set[int] = set()
-    for number, shaped in _candidates(text):
+    for number, shaped in _candidates(lines):
         if number not in withheld and next(_spans(lines[number], shaped), None) is not None:
             withheld.add(number)
             if shapes.PEM_BEGIN.search(lines[number]):
@@ -151,7 +150,7 @@ def private_key_lines(text: str) -> frozenset[int]:
 def redact(text: str) -> str:
     """Replace the credentials alone by ``[redacted]``; for query texts. The rest is unchanged."""
     lines = text.split("\n")
-    for number, shaped in _candidates(text):
+    for number, shaped in _candidates(lines):
         spans = _merged(_spans(lines[number], shaped))
         if spans and shapes.PEM_BEGIN.search(lines[number]):
             for inside in range(number + 1, _pem_end(lines, number) + 1):
@@ -161,34 +160,50 @@ def redact(text: str) -> str:
     return "\n".join(lines)
 
 
-_MAX_KEPT, _MAX_CLEAN = 40, 1 << 17
-# Words that hold no hint. Texts repeat their words and no hint holds white space, so only new words are searched.
+_MAX_KEPT, _MAX_KNOWN = 40, 1 << 17
+# Words as they are written: those that hold no hint, and the others with their hints. Texts repeat their words and no hint
+# holds white space, so only new words are searched.
 _clean: set[str] = set()
+_bearing: dict[str, list[str]] = {}
 
 
-def _candidates(text: str) -> list[tuple[int, bool]]:
+def _candidates(lines: list[str]) -> list[tuple[int, bool]]:
     """Indexes of the lines that hold a hint, in order, each with whether a hint of a shape is among them."""
-    lowered = _lower(text)
-    new = set(filterfalse(_clean.__contains__, lowered.split()))
-    if not new:
-        return []
-    searched = "\n".join(new)
-    present = frozenset(hint for hint in _HINTS if hint in searched)
-    if len(_clean) > _MAX_CLEAN:
+    if len(_clean) + len(_bearing) > _MAX_KNOWN:
         _clean.clear()
-    _clean.update(word for word in new if len(word) <= _MAX_KEPT and not any(hint in word for hint in present))
-    if not present:
-        return []
-    starts = [0, *accumulate(len(line) + 1 for line in lowered.split("\n"))]
-    numbers: dict[int, bool] = {}
-    for hints, shaped in ((_SHAPE_HINTS, True), (_NAME_HINTS, False)):
-        for hint in present.intersection(hints):
-            place = lowered.find(hint)
-            while place >= 0:
-                number = bisect_right(starts, place) - 1
-                numbers.setdefault(number, shaped)
-                place = lowered.find(hint, starts[number + 1])
-    return sorted(numbers.items())
+        _bearing.clear()
+    doubtful = [(number, words) for number, line in enumerate(lines) if not _clean.issuperset(words := line.split())]
+    hints_of = _hints_of({word for _, words in doubtful for word in words if word not in _clean})
+    found: list[tuple[int, bool]] = []
+    for number, words in doubtful if hints_of else ():
+        hints = [hint for word in words if word in hints_of for hint in hints_of[word]]
+        if hints:
+            found.append((number, not _SHAPED.isdisjoint(hints)))
+    return found
+
+
+def _hints_of(words: set[str]) -> dict[str, list[str]]:
+    """Those of ``words`` that hold hints, with their hints. What is told here another thread may forget at any moment."""
+    bearing: dict[str, list[str]] = {}
+    new: list[str] = []
+    for word in words:
+        known = _bearing.get(word)
+        if known is None:
+            new.append(word)
+        else:
+            bearing[word] = known
+    searched = _lower("\n".join(new))
+    present = [hint for hint in _HINTS if hint in searched] if new else []
+    for word in new:
+        hints = [hint for hint in present if hint in _lower(word)] if present else []
+        if hints:
+            bearing[word] = hints
+        if len(word) <= _MAX_KEPT:
+            if hints:
+                _bearing[word] = hints
+            else:
+                _clean.add(word)
+    return bearing
 
 
 def _lower(text: str) -> str:

@@ -166,10 +166,11 @@ def _is_tiny(group: list[Piece]) -> bool:
     for piece in group:
         if piece.name:
             return False
-    for piece in group:
+    for piece in group:  # as most; the same question, sooner
         beginning = piece.text[:_BEGINNING]
-        if beginning.isascii() and len("".join(beginning.split())) >= TINY_CHARS:  # as most; the same question, sooner
+        if len(beginning) >= TINY_CHARS and beginning.isascii() and len("".join(beginning.split())) >= TINY_CHARS:
             return False
+    for piece in group:
         for match in _VISIBLE_RUN.finditer(piece.text):
             visible += len(match[0])
             if visible >= TINY_CHARS:

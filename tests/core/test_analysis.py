@@ -118,6 +118,18 @@ def test_composition_makes_no_difference(text: str) -> None:
     assert query_terms(nfc) == query_terms(nfd)
 
 
+@given(st.lists(st.text(alphabet="abcsABCs1é", max_size=4) | st.just("x" * 60), min_size=2, max_size=5).map("_".join))
+@example("MAX_Value_of_x")
+@example("ROWs_a")
+def test_snake_case_is_cut_as_any_other_name(chunk: str) -> None:
+    """The short way for the commonest of names gives, in order, what the long way gives."""
+    words = cut._snake_words(chunk)
+    assert not words or cut._snake(words) == cut._compound(chunk)
+    assert bool(words) == (
+        re.fullmatch(r"([A-Z]?[a-z]+|[A-Z]+)(_([A-Z]?[a-z]+|[A-Z]+))+", chunk) is not None and len(chunk) <= MAX_TERM
+    )
+
+
 cjk = st.text(alphabet="缓存策略评审的我テストかな한국어정보", min_size=1)
 
 

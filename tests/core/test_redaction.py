@@ -269,3 +269,19 @@ def test_looking_only_where_names_begin_finds_every_assignment(line: str) -> Non
         place = max(match.start() + 1, match.end() - 1)
         wanted.append(match.span())
     assert [match.span() for match in redaction._assignments(line, redaction._lower(line))] == wanted
+
+
+@given(st.lists(PARTS.map(" ".join), min_size=1, max_size=6))
+def test_what_was_seen_before_changes_nothing(texts: list[str]) -> None:
+    """Words are remembered with their hints: a text gives the same after any others, and when all was forgotten."""
+
+    def forget() -> None:
+        redaction._clean.clear()
+        redaction._bearing.clear()
+
+    fresh = []
+    for text in texts:
+        forget()
+        fresh.append(withhold_lines(text))
+    forget()
+    assert [withhold_lines(text) for text in [*texts, *texts]] == [*fresh, *fresh]

@@ -51,7 +51,7 @@ class MarkdownReader(TextReader):
             cuts, title = paragraph_cuts(lines), ""
         else:
             try:
-                cuts, title = self._cuts(lines, front.end)
+                cuts, title = self._cuts(text, lines, front.end)
             except (RecursionError, MemoryError, IndexError, ValueError) as error:
                 warnings.append(f"markdown_unreadable: {type(error).__name__}, read as plain text")
                 cuts, title = paragraph_cuts(lines), ""
@@ -67,12 +67,12 @@ class MarkdownReader(TextReader):
         metadata = own | from_front_matter(front.values) | citation(title=title)
         return ReadResult(cover(lines, cuts), title, "markdown", metadata, tuple(warnings))
 
-    def _cuts(self, lines: list[str], first: int) -> tuple[list[Cut], str]:
+    def _cuts(self, text: str, lines: list[str], first: int) -> tuple[list[Cut], str]:
         """The cuts of the lines from ``first`` on, stretch by stretch: most need no parser, which takes ten times as long."""
         outline = _Outline(lines)
         cuts: list[Cut] = []
         body = lines[first:]
-        if any("\r" in line or "\0" in line for line in body):
+        if "\r" in text or "\0" in text:
             body = [line.replace("\r", " ").replace("\0", " ") for line in body]
         for stretch in stretches(body):
             if stretch.is_plain:
