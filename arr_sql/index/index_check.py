@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from arr_sql.core.connection import Connection
 from arr_sql.core.statements import load
 from arr_sql.index.text_index import Table, Terms, indexed, read_hidden_rows, read_live_rows, terms_of
+from arr_sql.index.text_segments import SETTINGS
 
 REPAIR = "run `arr db rebuild`"
 LOOKUP_BATCH = 2_000
@@ -108,9 +109,8 @@ def _own_problems(
     # An empty index keeps its totals as zeros or not at all.
     same = found == expected or (not any(expected) and not any(found))
     settings = {row["name"]: row["value"] for row in connection.execute(config)}
-    known = (
-        settings.pop("version", None) in (4, 5)
-        and settings.items() <= {"secure-delete": 1, "hashsize": 16 << 20}.items()
+    known = settings.pop("version", None) in (4, 5) and all(
+        value in SETTINGS.get(name, ()) for name, value in settings.items()
     )
     return [
         *([] if same else [f"{table} index: its totals are not those of the content; {REPAIR}"]),

@@ -270,16 +270,6 @@ def rebuild_text_index(connection: Connection, progress: Callable[[int], None] =
     return done
 
 
-def merge_text_index(connection: Connection) -> bool:
-    """Merge some of the chunk index's segments; False when there is one. Call inside a write transaction.
-
-    As the documentation of FTS5 has it: a merge that had something to do changes at least two rows.
-    """
-    before = connection.total_changes
-    connection.execute(load("build_chunk_merge"))
-    return connection.total_changes - before >= 2
-
-
 def compact_text_index(connection: Connection) -> None:
     """Write the index tables anew from their postings, so that no page keeps a beginning of a term that left.
 

@@ -49,7 +49,7 @@ from arr_sql.ingest.sync_rules import (
     waited_for,
 )
 from arr_sql.ingest.sync_state import SyncJob, SyncSummary
-from arr_sql.ingest.tidying import tidy
+from arr_sql.ingest.tidying import merging_later, tidy
 from arr_sql.memory.row_vouching import vouch_for_left_out
 from arr_sql.memory.scope_store import advance, read_scope
 
@@ -163,9 +163,14 @@ class Syncer:
         return found
 
     def _take(self, opened: Root, job: SyncJob, found: list[Found]) -> None:
+        new = [item for item in found if self._is_likely_read(job, item)]
+        with merging_later(self._connection, self._database, sum(item.size for item in new)):
+            self._take_all(opened, job, found, new)
+
+    def _take_all(self, opened: Root, job: SyncJob, found: list[Found], new: list[Found]) -> None:
         batch: list[Callable[[Writing], None]] = []
         size, started = 0, time.monotonic()
-        for done, change in enumerate(self._in_order(opened, job, found)):
+        for done, change in enumerate(self._in_order(opened, job, found, new)):
             if change is not None:
                 batch.append(change[0])
                 size += change[1]
@@ -178,9 +183,8 @@ class Syncer:
         batch += [self._removal(row) for row in job.gone.values()]
         self._write(job, batch)
 
-    def _in_order(self, opened: Root, job: SyncJob, found: list[Found]) -> Iterator[Change | None]:
+    def _in_order(self, opened: Root, job: SyncJob, found: list[Found], new: list[Found]) -> Iterator[Change | None]:
         """The change of each file in turn, a bounded number of them being prepared ahead by other processes."""
-        new = [item for item in found if self._is_likely_read(job, item)]
         workers = worker_count(len(new), sum(item.size for item in new))
         if not workers:
             for item in found:

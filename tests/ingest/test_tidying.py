@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from arr_sql.core.connection import Connection, open_reader, open_writer, sqlite3
+from arr_sql.core.connection import Connection, open_reader, open_writer, sqlite3, write_transaction
 from arr_sql.database import ResearchDatabase
-from arr_sql.ingest.tidying import LEAST_CHUNKS, tidy
+from arr_sql.index.text_segments import set_merged_later
+from arr_sql.ingest.tidying import LEAST_CHUNKS, MUCH_BYTES, merging_later, tidy
 from arr_sql.memory.store_check import check_store
 from tests.conftest import SCOPE, MakeDatabase
 
@@ -162,3 +163,41 @@ def test_killed_at_any_instant_the_file_holds_the_same(untidy: Path, tmp_path: P
         assert postings(reader) == expected
         reader.close()
         assert check_store(path).passed
+
+
+def automerge(connection: Connection) -> int:
+    row = connection.execute("SELECT v FROM chunk_fts_config WHERE k = 'automerge'").fetchone()
+    return 4 if row is None else int(row[0])
+
+
+def test_while_much_is_taken_in_segments_are_left_for_the_end(untidy: Path, tmp_path: Path) -> None:
+    """Only inside, only for much beside what is there, and whatever happens there the setting is the old one afterwards."""
+    path = Path(shutil.copy(untidy, tmp_path))
+    writer = open_writer(path)
+    with merging_later(writer, path, MUCH_BYTES - 1):
+        assert automerge(writer) == 4
+    with pytest.raises(KeyboardInterrupt), merging_later(writer, path, MUCH_BYTES):
+        assert automerge(writer) == 0
+        raise KeyboardInterrupt
+    assert automerge(writer) == 4
+    writer.execute("UPDATE chunk SET id = :id WHERE id = (SELECT max(id) FROM chunk)", {"id": MUCH_BYTES})
+    with merging_later(writer, path, MUCH_BYTES):
+        assert automerge(writer) == 4
+    writer.close()
+
+
+def test_a_setting_that_a_kill_left_is_taken_back_by_the_next_sync(untidy: Path, tmp_path: Path) -> None:
+    """A process that dies inside leaves the setting; it goes with the next sync, however small."""
+    path = Path(shutil.copy(untidy, tmp_path))
+    writer = open_writer(path)
+    with write_transaction(writer, path):
+        set_merged_later(writer, True)
+    assert automerge(writer) == 0
+    writer.close()
+    (tmp_path / "note.md").write_text("# One\n\nmore\n", "utf-8")
+    with ResearchDatabase(path, SCOPE, project_folder=tmp_path, embedder=lambda: None) as database:
+        database.add(tmp_path / "note.md")
+    reader = open_reader(path)
+    assert automerge(reader) == 4
+    reader.close()
+    assert [finding for finding in check_store(path).findings if not finding.passed] == []
