@@ -357,7 +357,7 @@ def ask_everything(world: World, queries: list[str], k: int, foreign_ids: list[s
 
 def _planned(database: ResearchDatabase, query: str, plan: Any) -> Any:
     parsed, verdicts = database.plan(query, plan)
-    return {"plan": parsed.model_dump(), "verdicts": [asdict(verdict) for verdict in verdicts]}
+    return {"plan": parsed.model_dump(), "verdicts": [verdict._asdict() for verdict in verdicts]}
 
 
 def _ids_of_neighbours(world: World) -> list[str]:
