@@ -152,7 +152,7 @@ def test_a_part_is_parsed_as_in_the_whole_file(lines: list[str]) -> None:
     """Headings and paragraphs without a parser, and stretches one by one, give the blocks that CommonMark gives."""
     reader, outline = MarkdownReader(), _Outline(lines)
     whole = outline.cuts(reader._parser.parse("\n".join(lines)))
-    assert reader._cuts(lines, 0) == (whole, outline.title)
+    assert reader._cuts("\n".join(lines), lines, 0) == (whole, outline.title)
 
 
 def test_text_without_marks_needs_no_parser() -> None:
