@@ -143,6 +143,18 @@ def query_terms(text: str) -> dict[str, float]:
     return wanted or little
 
 
+def is_name_alone(text: str) -> bool:
+    """Does ``text`` ask for a name (see :func:`identifiers`) and nothing else, little words aside? A path is no such name:
+    where its file is asked for, its folder may not be written.
+    """
+    names = identifiers(text)
+    return (
+        bool(names)
+        and not any("/" in name for name in names)
+        and query_terms(text).keys() <= query_terms(" ".join(names)).keys()
+    )
+
+
 _SPACES = re.compile(r"[\s\x00]+")
 _WORD_EDGE = rf"(?<=[^\W{UNSPACED}])(?![^\W{UNSPACED}])|(?<![^\W{UNSPACED}])(?=[^\W{UNSPACED}])"
 

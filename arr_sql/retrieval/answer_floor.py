@@ -22,7 +22,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from arr_sql.core.analysis import identifiers, phrase_in, query_terms
+from arr_sql.core.analysis import identifiers, is_name_alone, phrase_in, query_terms
 from arr_sql.core.scripts import are_foreign, unspaced_share
 from arr_sql.retrieval.catalog import Hit, is_memory
 from arr_sql.retrieval.hybrid_retriever import RankedList
@@ -117,7 +117,7 @@ class AnswerEvidence:
     is_exact: bool
     """Does a hit looked at hold a quoted string or a name of the question? Numbers are names only where nothing else is asked."""
     is_name: bool = False
-    """Is the question a name and nothing else? A path is none: where its file is asked for, its folder may not be written."""
+    """Is the question a name and nothing else (:func:`arr_sql.core.analysis.is_name_alone`)?"""
 
 
 def answer_evidence(query: str, lists: Sequence[RankedList], compared: Mapping[str, int]) -> AnswerEvidence | None:
@@ -141,7 +141,7 @@ def answer_evidence(query: str, lists: Sequence[RankedList], compared: Mapping[s
     covered = {hit.chunk_id: coverage(hit, wanted) for hit in best}
     first = [nearest, *found.get("research-memory", ())[:1]]
     names = identifiers(query)
-    is_name = bool(names) and wanted.keys() <= query_terms(" ".join(names)).keys() and not any("/" in n for n in names)
+    is_name = is_name_alone(query)
     # A number among other words proves nothing: "2.2" stands in many texts.
     exact = [*quoted(query), *(name for name in names if is_name or any(map(str.isalpha, name)))]
     return AnswerEvidence(

@@ -21,7 +21,7 @@ from heapq import nlargest
 from math import inf
 from typing import NamedTuple
 
-from arr_sql.core.analysis import as_phrase, holds_phrase, identifiers, joined_terms, query_terms
+from arr_sql.core.analysis import as_phrase, holds_phrase, identifiers, is_name_alone, joined_terms, query_terms
 from arr_sql.core.canonical import significant
 from arr_sql.core.router_models import MAX_RERANKED
 from arr_sql.core.scripts import are_foreign, unspaced_share
@@ -47,7 +47,7 @@ FULL_LENGTH = 50
 
 @dataclass(frozen=True)
 class RerankWeights:
-    """What each part may add at most. ``quoted`` is grep's weight when the query quotes a string."""
+    """What each part may add at most. ``quoted`` is grep's weight when the query quotes a string or is a name and nothing else."""
 
     bm25: float = 0.50
     vector: float = 0.50
@@ -86,8 +86,8 @@ def rerank(
     ``most`` says how many are wanted: of the others, the texts of those that can't be among them are not read, and they
     follow without a score. Reading twenty texts is most of the work.
     """
-    if quoted(query):
-        weights = replace(weights, grep=weights.quoted)  # what stands in quotation marks is wanted to the letter
+    if quoted(query) or is_name_alone(query):  # what is wanted to the letter
+        weights = replace(weights, grep=weights.quoted)
     wanted, names = query_terms(query), [as_phrase(name) for name in identifiers(query)]
     phrase = as_phrase(query)
     ranges = {(ranked.channel, ranked.query_index): _range(ranked, query, wanted) for ranked in lists if ranked.hits}

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from arr_sql.core import analysis_terms as cut
-from arr_sql.core.analysis import ANALYSER_VERSION, Analysed, analyse, identifiers, query_terms
+from arr_sql.core.analysis import ANALYSER_VERSION, Analysed, analyse, identifiers, is_name_alone, query_terms
 from arr_sql.core.analysis_fold import prepare
 from arr_sql.core.analysis_terms import MAX_TERM
 from arr_sql.core.analysis_words import STOP_WORDS, stem
@@ -256,3 +256,17 @@ def test_identifiers() -> None:
 def test_no_term_holds_the_sign_before_frequencies(text: str) -> None:
     """The chunk index writes ``term^body,heading``: a term with that sign would be taken for another one."""
     assert not any("^" in term for term in (*analyse(text).terms, *query_terms(text)))
+
+
+@pytest.mark.parametrize("text", ["HRN-E999", "what is HRN-E999", "read_rows get_user_name", "batchSize?", "v2.4.1"])
+def test_a_name_alone(text: str) -> None:
+    """Little words aside."""
+    assert is_name_alone(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "the", "budget", "how to repair HRN-E999", "HRN-E999 是什么意思", "src/data/load.py"]
+)
+def test_more_than_a_name(text: str) -> None:
+    """Other words, in any script; a path; nothing."""
+    assert not is_name_alone(text)

@@ -86,6 +86,17 @@ def test_an_exact_phrase_and_an_identifier_are_rewarded() -> None:
     assert (by_name["n"], by_name["a"]) == (1.0, 0.0)
 
 
+def test_a_name_alone_is_wanted_to_the_letter() -> None:
+    """A line that only grep has seen, on the disk as it is now, comes before what is merely near; among words it does not."""
+    lists = [
+        RankedList("grep", 0, (make_hit("line", 1, 0.7, content="edited just now: DEMO_EDIT_7731"),)),
+        RankedList("vector", 0, tuple(make_hit(f"v{n}", n + 1, 0.6 - n / 500, content="else") for n in range(60))),
+    ]
+    assert reranked("DEMO_EDIT_7731", lists)[0].item.hit.chunk_id == "line"
+    assert reranked("what is DEMO_EDIT_7731", lists)[0].item.hit.chunk_id == "line"
+    assert reranked("when was the file with DEMO_EDIT_7731 changed", lists)[0].item.hit.chunk_id == "v0"
+
+
 def test_words_of_the_query_in_the_heading_and_in_the_text_are_rewarded() -> None:
     """Coverage counts heading and text, the heading part the heading alone; Chinese counts like any other text."""
     covered = make_hit("c", 1, content="budget", heading="router")
