@@ -200,7 +200,7 @@ WORDS = (
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join)
 corpora = st.lists(texts, min_size=1, max_size=8)
 parameters = st.builds(
-    Bm25Parameters, st.sampled_from((0.0, 0.9, 1.2, 1.5, 2.0)), st.sampled_from((0.0, 0.4, 0.75, 1.0))
+    Bm25Parameters, st.sampled_from((0.0, 0.9, 1.2, 1.5, 2.0)), st.sampled_from((0.0, 0.4, 0.75, 1.0)), st.just(2.0)
 )
 
 
