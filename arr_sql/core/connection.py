@@ -44,9 +44,8 @@ else:
     Connection = sqlite3.Connection
 
 __all__ = [
-    "APPLICATION_ID", "DRIVER", "SQLITE_VERSION", "Connection", "compact", "file_version", "give_back_pages",
-    "open_reader", "open_writer", "page_cache", "read_transaction", "sqlite3", "store_errors", "vec_version",
-    "write_transaction", "writers_lock",
+    "APPLICATION_ID", "DRIVER", "SQLITE_VERSION", "Connection", "file_version", "open_reader", "open_writer",
+    "read_transaction", "sqlite3", "store_errors", "vec_version", "write_transaction", "writers_lock",
 ]  # fmt: skip
 
 SQLITE_VERSION: tuple[int, ...] = tuple(int(part) for part in sqlite3.sqlite_version.split("."))
@@ -84,7 +83,7 @@ def open_writer(
             file_version(connection, path)
             if create and not connection.execute("PRAGMA page_count").fetchone()[0]:
                 connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
-                connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # lets give_back_pages() work
+                connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # lets core/pages.py give pages back
             if not keep_journal:
                 _set_journal(connection, is_network_folder(path.parent, mounts), timeout)
             for pragma in ("synchronous=FULL", "secure_delete=ON", "recursive_triggers=ON"):
@@ -265,43 +264,6 @@ def read_transaction(connection: Connection) -> Iterator[Connection]:
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-
-
-def compact(connection: Connection, path: Path) -> None:
-    """Write the file anew from its rows (VACUUM), then move all of the WAL into it and cut the WAL to nothing.
-
-    Raises StoreBusy while another process reads an older state, which keeps the WAL.
-    """
-    with store_errors(path), writers_lock(path):
-        connection.execute("VACUUM")
-        row = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if row[0]:
-        raise StoreBusy(f"Another process is reading an older state of '{path}'. Stop it, then run this again.")
-
-
-@contextlib.contextmanager
-def page_cache(connection: Connection, size: int) -> Iterator[None]:
-    """Up to ``size`` bytes of pages in memory meanwhile, for transactions that change more than SQLite's 2 MB.
-
-    Else such a transaction writes pages to the WAL before it is done, reads them from there again, and writes them again:
-    taking in 100,000 chunks, 89,000 pages were written to the WAL instead of 40,000, and 149,000 read instead of 37,000.
-    """
-    before = connection.execute("PRAGMA cache_size").fetchone()[0]
-    connection.execute(f"PRAGMA cache_size=-{size >> 10}")
-    try:
-        yield
-    finally:
-        connection.execute(f"PRAGMA cache_size={before}")
-        connection.execute("PRAGMA shrink_memory")
-
-
-def give_back_pages(connection: Connection, path: Path) -> None:
-    """Move the last pages into empty ones and cut the file: what :func:`compact` does to the empty pages alone, and quicker.
-
-    The file is shorter once the WAL is moved into it. Nothing happens to a file of before this was built in.
-    """
-    with write_transaction(connection, path):
-        connection.execute("PRAGMA incremental_vacuum").fetchall()  # a step frees one page
 
 
 @contextlib.contextmanager

@@ -23,7 +23,6 @@ from arr_sql.core.later import pattern
 from arr_sql.core.line_fold import fold
 
 LETTERS = 4
-WIDE_LETTERS = 2
 BITS_PER_GRAM = 3
 MAX_GRAMS = 400_000
 """A text of more different grams (a large file of random letters) gets no sieve: it would cost as much as it saves."""

@@ -18,9 +18,10 @@ from typing import Any
 
 from arr_sql.core.canonical import sha256_bytes
 from arr_sql.core.clock import utc_now
-from arr_sql.core.connection import Connection, page_cache, write_transaction
+from arr_sql.core.connection import Connection, write_transaction
 from arr_sql.core.git_identity import read_git_identity
 from arr_sql.core.git_index import read_git_index
+from arr_sql.core.pages import page_cache
 from arr_sql.core.process_lock import SYNC_LOCK, process_lock
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.rooted import Refused, Root

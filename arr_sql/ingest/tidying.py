@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from arr_sql.core.connection import Connection, give_back_pages, write_transaction
+from arr_sql.core.connection import Connection, write_transaction
+from arr_sql.core.pages import give_back_pages
 from arr_sql.errors import StoreBusy, StoreFull
 from arr_sql.index.text_segments import is_merged_later, merge_text_index, set_merged_later
 from arr_sql.ingest.source_store import next_chunk_row

@@ -27,7 +27,8 @@ from arr_sql.core.byte_scan import (
     scan_files,
 )
 from arr_sql.core.canonical import sha256_text
-from arr_sql.core.connection import Connection, compact, write_transaction
+from arr_sql.core.connection import Connection, write_transaction
+from arr_sql.core.pages import compact
 from arr_sql.core.statements import load
 from arr_sql.core.table_rows import schema_text_values, table_names, table_rows
 from arr_sql.index.text_index import compact_text_index, has_text_index, rebuild_text_index

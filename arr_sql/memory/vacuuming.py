@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from arr_sql.core.connection import Connection, compact, store_errors, write_transaction
+from arr_sql.core.connection import Connection, store_errors, write_transaction
+from arr_sql.core.pages import compact
 from arr_sql.core.process_lock import SYNC_LOCK, process_lock
 from arr_sql.core.statements import load
 from arr_sql.errors import StoreFull

@@ -23,7 +23,6 @@ from arr_sql.core.connection import (
     Connection,
     open_reader,
     open_writer,
-    page_cache,
     read_transaction,
     sqlite3,
     store_errors,
@@ -536,19 +535,3 @@ def test_the_busy_timeout_is_as_it_was(path: Path) -> None:
     assert other.execute("PRAGMA busy_timeout").fetchone()[0] == 200
     holder.close()
     other.close()
-
-
-def test_a_page_cache_keeps_a_large_transaction_out_of_the_log_until_it_is_done(path: Path) -> None:
-    """Inside, nothing of 6 MB is in the WAL before the commit, as it is without; afterwards the setting is the old one."""
-    wal, log = path.with_name(path.name + "-wal"), []
-    for size in (32 << 20, 1 << 20):
-        writer = open_writer(path)
-        before = writer.execute("PRAGMA cache_size").fetchone()[0]
-        writer.execute("CREATE TABLE IF NOT EXISTS filler (x)")
-        writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        with page_cache(writer, size), write_transaction(writer, path):
-            writer.execute("INSERT INTO filler VALUES (randomblob(6000000))")
-            log.append(wal.stat().st_size)
-        assert writer.execute("PRAGMA cache_size").fetchone()[0] == before
-        writer.close()
-    assert log[0] == 0 and log[1] > 4_000_000
