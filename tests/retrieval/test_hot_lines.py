@@ -262,6 +262,17 @@ def test_a_text_that_was_forgotten_leaves_the_memory(lab: tuple[ResearchDatabase
     assert "zyzzyva" not in hot._scopes[SCOPE.values()].lines.vocabulary
 
 
+def test_a_file_that_is_not_as_it_was_stored_is_not_learned(lab: tuple[ResearchDatabase, Path]) -> None:
+    """Two lines have changed places since the sync: its chunk still holds both, and is no answer for where they are."""
+    database, folder = lab
+    (folder / "sub" / "b.txt").write_text("alpha and beta\nbeta\n", "utf-8")
+    hot = at_rest()
+    plain = ask(database, None, "beta")
+    assert [hit.metadata["kind"] for hit in plain.hits if hit.source_ref == "sub/b.txt"] == ["lines"]
+    assert [ask(database, hot, "beta") for _ in range(3)] == [plain] * 3
+    assert "sub/b.txt" not in known(hot)
+
+
 def test_a_file_that_was_touched_is_learned_again(lab: tuple[ResearchDatabase, Path], read: list[str]) -> None:
     """Its text is what the store holds."""
     database, folder = lab
