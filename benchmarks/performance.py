@@ -76,6 +76,8 @@ def whole_search(report: Any) -> list[Row]:
                 Row(f"{name}: {key}", _ms(figures[key]["p50_ms"]), corpus[f"{key} / quickest peer"], peer, 0.5)
             )
         shares = ", ".join(f"{stage} {share:.0%}" for stage, share in corpus["shares"].items())
+        first = ", ".join(f"{took:.0f}" for took in corpus.get("first_ms", ()))
+        found += [Row(f"{name}: the first questions after opening", f"{first} ms")] if first else []
         found.append(Row(f"{name}: where the time goes", shares))
     return found
 

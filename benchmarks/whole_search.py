@@ -48,6 +48,8 @@ WITHOUT_GREP = "whole, without grep"
 THREE = {"tool_rounds": [["research-memory", "bm25", "vector"]]}
 """The channels of which the peers have a counterpart: none of them reads the files as they are on disk."""
 TRANSACTION = "a single row, committed"
+FIRST = 10
+"""Questions of a process that has just opened the file, one right after the other."""
 WARM_UP = 25
 """Questions before the first that counts: each learns at most 8 MB of lines, and a common word is found early."""
 STAGES = {
@@ -140,9 +142,16 @@ def measure(corpora: Corpora, folder: Path, most_peers: Sequence[str]) -> dict[s
         if len(corpora.documents) <= PEERS[name][2]
     }
     asker = Corpus(23)
+    first = []
+    for _ in range(FIRST):  # what a process waits for that has just opened the file
+        text = asker.question()
+        began = time.perf_counter()
+        database.search(text)
+        first.append(1000 * (time.perf_counter() - began))
     for _ in range(WARM_UP):  # the process is warm: vectors and lines are in memory
         text = asker.question()
         database.search(text)
+        database._hot_grep.wait()
         for ask in peers.values():
             ask(text, corpora.embed(text))
     database._hot_vectors.wait()
@@ -180,7 +189,7 @@ def measure(corpora: Corpora, folder: Path, most_peers: Sequence[str]) -> dict[s
     report: dict[str, Any] = {
         "name": corpora.name, "documents": len(corpora.documents), "questions": len(corpora.questions),
         "figures": figures, "slowest": slowest, "whole / bound": figures["whole"]["p50_ms"] / bound,
-        "versions": versions, "shares": shares(corpora, [asker.question() for _ in range(20)]),
+        "versions": versions, "first_ms": first, "shares": shares(corpora, [asker.question() for _ in range(20)]),
     }  # fmt: skip
     whole_peers = [name for name in WHOLE if name in peers]
     if whole_peers:
@@ -247,6 +256,7 @@ def show(report: dict[str, Any]) -> None:
             f" processor {value['processor_p50_ms']:7.1f} ms"
             + (f"  nDCG@10 {quality:.4f}" if quality is not None else "")
         )
+    print("  first questions: " + ", ".join(f"{took:.0f}" for took in report["first_ms"]) + " ms")
     print("  share of each stage: " + ", ".join(f"{name} {share:.0%}" for name, share in report["shares"].items()))
     print(f"  whole / (1.5 x {report['slowest']} + {TRANSACTION}): {report['whole / bound']:.2f} (at most 1)", end="")
     if "quickest peer" in report:

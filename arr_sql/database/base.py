@@ -67,7 +67,7 @@ class DatabaseBase:
         self._older: dict[str, QueryVectors | None] = {}
         self._hot_postings = HotPostings()
         self._hot_chunks = HotChunks()
-        self._hot_grep = HotGrep()
+        self._hot_grep = HotGrep(lambda: open_reader(path))
         self._line_indexes = LineIndexes()
         self._hot_vectors = HotVectors(lambda: open_reader(path))
         self._writer: Connection | None = None
@@ -108,6 +108,7 @@ class DatabaseBase:
     def close(self) -> None:
         """Close all connections. Closing twice is harmless."""
         self._hot_vectors.close()
+        self._hot_grep.close()
         for connection in (*self._readers.values(), *self._abandoned):
             connection.close()
         self._readers.clear()

@@ -175,6 +175,7 @@ class RetrievalMethods(DatabaseBase):
                 hot=self._hot_grep,
                 by_row=self._hot_chunks.hits,
                 indexes=self._line_indexes,
+                postings=self._hot_postings,
             )
         )
         for number, make in enumerate(self._extra_channels):

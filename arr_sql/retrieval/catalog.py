@@ -60,10 +60,12 @@ class Hit:
             metadata={} if metadata is _NOTHING else metadata,
         )  # fmt: skip
 
-    def at(self, rank: int, score: float) -> Hit:
-        """The same hit at another rank, with another score."""
+    def at(self, rank: int, score: float, **more: Any) -> Hit:
+        """The same hit at another rank, with another score, and ``more`` in its metadata."""
         hit = object.__new__(Hit)
         hit.__dict__.update(self.__dict__, rank=rank, score=score)
+        if more:
+            hit.__dict__["metadata"] = {**self.metadata, **more}
         return hit
 
 

@@ -8,9 +8,10 @@ It answers only where the tree on disk is the scope's, else it says ``other_bran
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from arr_sql.core.analysis import query_terms
@@ -23,6 +24,7 @@ from arr_sql.errors import PathRefused
 from arr_sql.retrieval.catalog import ChannelAnswer
 from arr_sql.retrieval.hot_grep import HotGrep
 from arr_sql.retrieval.hot_line_search import HotSearch
+from arr_sql.retrieval.hot_postings import HotPostings
 from arr_sql.retrieval.line_groups import BestHits, SeenFile, best_hits
 from arr_sql.retrieval.line_index import LineIndexes
 from arr_sql.retrieval.line_search import search_lines, wanted_forms
@@ -57,11 +59,12 @@ class GrepRetriever:
 
     def __init__(
         self, reader: Connection, roots: Callable[[], Sequence[GrepRoot]], *, hot: HotGrep | None = None,
-        by_row: HitsByRow = hits_by_row, indexes: LineIndexes | None = None,
+        by_row: HitsByRow = hits_by_row, indexes: LineIndexes | None = None, postings: HotPostings | None = None,
     ) -> None:  # fmt: skip
-        """``by_row`` reads chunks, or has them in memory (:mod:`arr_sql.retrieval.hot_chunks`)."""
+        """``by_row`` reads chunks, or has them in memory (:mod:`arr_sql.retrieval.hot_chunks`), as ``postings`` has the
+        frequencies of words."""
         self._reader, self._roots, self._hot, self._hits_by_row = reader, roots, hot, by_row
-        self._indexes = indexes or LineIndexes()
+        self._indexes, self._postings = indexes or LineIndexes(), postings
 
     def retrieve(self, query: str, scope: ScopeKey, k: int, deadline: float) -> ChannelAnswer:
         """State ``ok``, ``empty``, ``cut``, or ``unavailable`` (``no_roots``, ``other_branch``, ``root_missing``)."""
@@ -114,7 +117,7 @@ class GrepRetriever:
             assert best is not None
             hits, count = best.hits, best.count
             if hot is not None and self._hot is not None:
-                self._hot.learn(self._reader, scope, hot, deadline)
+                self._hot.learn(scope, hot)
         detail = {"files": found.scanned_files, "lines": best.n_lines, "withheld": found.withheld}
         if found.indexed:
             detail |= {"ruled_out": found.ruled_out, "changed": found.changed}
@@ -128,11 +131,23 @@ class GrepRetriever:
         return ChannelAnswer("ok" if hits else "empty", hits, count, detail=detail)
 
     def _rarity(self, query: str, scope: ScopeKey) -> Callable[[str], float]:
-        """Document frequency of one of the query's terms in this scope; a term that occurs nowhere is rarest."""
-        terms = list(query_terms(query))
-        rows = self._reader.execute(load("read_document_frequency"), {**scope.bindings(), "terms": json.dumps(terms)})
-        frequency = {row["term"]: float(row["df"]) for row in rows}
-        return lambda term: frequency.get(term, 0.0)
+        """Document frequency of one of the query's terms in this scope; a term that occurs nowhere is rarest.
+
+        Asked for only where words have to be chosen: a query with a name or a quoted string has no need of it.
+        """
+
+        @cache
+        def frequencies() -> Mapping[str, float]:
+            weights = query_terms(query)
+            known = None if self._postings is None else self._postings.frequencies(self._reader, scope, weights)
+            if known is not None:
+                return known
+            asked = {**scope.bindings(), "terms": json.dumps(list(weights))}
+            return {
+                row["term"]: float(row["df"]) for row in self._reader.execute(load("read_document_frequency"), asked)
+            }
+
+        return lambda term: frequencies().get(term, 0.0)
 
 
 def _inner(root: GrepRoot, roots: Sequence[GrepRoot]) -> tuple[str, ...]:

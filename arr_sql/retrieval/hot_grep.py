@@ -1,9 +1,9 @@
 """The lines that a process which asks again keeps in memory for the grep channel: when they are asked, learned and left.
 
-The first question of a scope is answered without: a command asks once. From then on each question learns at most
-``LEARN_BYTES`` of what it has read. A file is learned when the store holds it as it is and its chunks hold all of its lines, so
-that every answer from memory is a chunk. A sync forgets the files whose chunks it changed, and all of them when one is gone.
-Without NumPy nothing is kept.
+The first question of a scope is answered without: a command asks once. From then on at most ``LEARN_BYTES`` of what a question
+has read are learned after it, in a thread of its own: the answer does not wait for that. A file is learned when the store
+holds it as it is and its chunks hold all of its lines, so that every answer from memory is a chunk. A sync forgets the files
+whose chunks it changed, and all of them when one is gone. Without NumPy nothing is kept.
 
 Held by ``tests/retrieval/test_hot_lines.py``: the answers are those of a search without.
 """
@@ -13,15 +13,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from arr_sql.core.connection import Connection, read_transaction
+from arr_sql.core.connection import Connection, read_transaction, sqlite3
 from arr_sql.core.filesystem import RACY_NS
 from arr_sql.core.line_fold import fold
 from arr_sql.core.redaction import withhold_lines
 from arr_sql.core.research_models import ScopeKey
-from arr_sql.errors import ModelError
+from arr_sql.errors import ArrError, ModelError
 from arr_sql.index.embedders.numpy_threads import load_numpy
 from arr_sql.index.text_index import text_index_state
 from arr_sql.retrieval.hot_line_search import HotScope, HotSearch, Note
@@ -33,70 +33,115 @@ from arr_sql.retrieval.rows import chunks_by_row
 MAX_BYTES = 128 << 20
 """For all scopes of one open database: about 120 MB of text."""
 LEARN_BYTES = 8 << 20
-"""So much text is learned after one question, in about a second."""
+"""So much text is learned after one question: about a second's work, in which other questions are slower."""
 FROM_QUESTION = 2
-ENOUGH_SECONDS = 3.0
-"""With less time left a search learns nothing: its answer must not come too late for that."""
 
 
 class HotGrep:
-    """One for an open database. Safe to use from several threads: a search keeps what it began with."""
+    """One for an open database. Safe to use from several threads: a search keeps what it began with.
+
+    ``close`` stops the thread and lets the memory go.
+    """
 
     def __init__(
-        self, max_bytes: int = MAX_BYTES, *, learn_bytes: int = LEARN_BYTES, from_question: int = FROM_QUESTION,
-        now_ns: Callable[[], int] = time.time_ns,
+        self, open_connection: Callable[[], Connection], max_bytes: int = MAX_BYTES, *, learn_bytes: int = LEARN_BYTES,
+        from_question: int = FROM_QUESTION, now_ns: Callable[[], int] = time.time_ns,
     ) -> None:  # fmt: skip
-        """``from_question`` says which question of a scope is the first to be answered with memory."""
-        self._max_bytes, self._learn_bytes, self._from_question = max_bytes, learn_bytes, from_question
-        self._now_ns = now_ns
+        """``open_connection`` gives a reader that the thread may use and close.
+
+        ``from_question`` says which question of a scope is the first to be answered with memory.
+        """
+        self._open, self._max_bytes, self._learn_bytes = open_connection, max_bytes, learn_bytes
+        self._from_question, self._now_ns = from_question, now_ns
         self._scopes: dict[tuple[str, ...], HotScope] = {}
         self._asked = Counter[tuple[str, ...]]()
         self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
 
     def search(self, reader: Connection, scope: ScopeKey, wanted: Mapping[str, str]) -> HotSearch | None:
         """For one search for ``wanted`` (see ``wanted_forms``); None when it has to go without."""
         key, state = scope.values(), text_index_state(reader, scope)
-        if state is None or not self._lock.acquire(blocking=False):
+        if state is None:
             return None
-        try:
+        with self._lock:
             self._asked[key] += 1
-            if self._asked[key] < self._from_question:
+            if self._asked[key] < self._from_question or self._stopped.is_set():
                 return None
             if key not in self._scopes:
-                load_numpy()
+                try:
+                    load_numpy()
+                except ModelError:
+                    return None
                 self._scopes[key] = HotScope(state, HotLines.empty())
             kept = self._scopes[key]
             if kept.state != state and not _follow(kept, reader, scope):
                 return None
             is_full = sum(one.lines.n_bytes for one in self._scopes.values()) > self._max_bytes
             kept = replace(kept)  # as it is now: others may go on changing it
-        except ModelError:  # no NumPy
-            return None
-        finally:
-            self._lock.release()
         return HotSearch(kept, wanted, 0 if is_full else self._learn_bytes, self._now_ns() - RACY_NS)
 
-    def learn(self, reader: Connection, scope: ScopeKey, search: HotSearch, deadline: float) -> None:
-        """Keep what a search has read, if nothing was written, no other thread is learning, and there is time."""
-        if not search.notes or time.monotonic() > deadline - ENOUGH_SECONDS or not self._lock.acquire(blocking=False):
+    def learn(self, scope: ScopeKey, search: HotSearch) -> None:
+        """Keep what a search has read, after its answer, unless what another one has read is being learned."""
+        if not search.notes or self._stopped.is_set():
             return
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._learn, args=(scope, search), name="arr-lines", daemon=True)
+                self._thread.start()
+
+    def wait(self) -> None:
+        """Wait for what is being learned, if anything is."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def close(self) -> None:
+        """Stop learning and let go of what is held."""
+        self._stopped.set()
+        self.wait()
+        self._scopes.clear()
+
+    def _learn(self, scope: ScopeKey, search: HotSearch) -> None:
+        """In the thread. Whatever hinders it, files go on being read."""
+        with self._lock:
+            kept = self._scopes.get(scope.values())
+        if kept is None or kept.lines is not search.lines or kept.state != search.state:
+            return
+        learned, lines = None, search.lines
         try:
-            kept = self._scopes[scope.values()]
-            with read_transaction(reader):
-                if kept.lines is not search.lines or text_index_state(reader, scope) != kept.state:
-                    return
-                learned = list(_learned(reader, scope, search.notes))
-            for note in search.notes:
-                kept.refused[note.place] = note.file[1:]
-            for file in learned:
-                del kept.refused[file.place]
+            reader = self._open()
+            try:
+                with read_transaction(reader):
+                    if text_index_state(reader, scope) == search.state:
+                        learned = list(self._until_stopped(_learned(reader, scope, search.notes)))
+            finally:
+                reader.close()
             # Files that change again and again leave their old lines behind.
-            if kept.lines.n_dead() > 100 + len(kept.lines.number):
-                kept.lines = HotLines.empty()
-            if learned:
-                kept.lines = kept.lines.learn(learned)
-        finally:
-            self._lock.release()
+            if lines.n_dead() > 100 + len(lines.number):
+                lines = HotLines.empty()
+            new = lines.learn(learned) if learned else lines
+        except (ArrError, sqlite3.Error, _Stopped):
+            new = None
+        with self._lock:
+            if new is None or kept.lines is not search.lines or kept.state != search.state:
+                # A sync came between. The vocabulary may have grown by words of which no line is known: begin anew.
+                if learned:
+                    kept.lines = HotLines.empty()
+                return
+            if learned is not None:
+                kept.lines = new
+                places = {file.place for file in learned}
+                kept.refused |= {note.place: note.file[1:] for note in search.notes if note.place not in places}
+
+    def _until_stopped(self, learned: Iterable[LearnedFile]) -> Iterator[LearnedFile]:
+        for file in learned:
+            if self._stopped.is_set():
+                raise _Stopped
+            yield file
+
+
+class _Stopped(Exception):
+    """The database is being closed."""
 
 
 def _follow(kept: HotScope, reader: Connection, scope: ScopeKey) -> bool:

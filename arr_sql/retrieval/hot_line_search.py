@@ -10,62 +10,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 from arr_sql.core.canonical import sha256_bytes
 from arr_sql.core.connection import Connection
 from arr_sql.core.filesystem import keeps_folder_times
 from arr_sql.core.research_models import ScopeKey
-from arr_sql.core.rooted import Entry, FileRead, FolderStamp, Root
-from arr_sql.core.walk import Found, Step
+from arr_sql.core.rooted import FileRead, Root
+from arr_sql.core.walk import Found
 from arr_sql.index.text_index import text_index_state
+from arr_sql.retrieval.hot_folders import Block, HotFolders, RootFolders
 from arr_sql.retrieval.hot_lines import HotLines
 from arr_sql.retrieval.line_spans import Place
+from arr_sql.retrieval.line_values import Passed, SearchLimits
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_LIVELY = frozenset({"vanished", "denied"})
-
 Kind = tuple[frozenset[str], int]
 """What an answer's score depends on: the needles it holds, and how many of its lines hold one."""
-
-
-FolderSteps = dict[str, tuple[FolderStamp, str, list[Step], list[str]]]
-"""By path the stamp of a folder, its rules and steps, and the names of its files."""
-
-
-class HotFolders:
-    """What a root's folders held when they were listed: see :class:`arr_sql.core.walk.FolderMemory`.
-
-    Only folders that had not changed since ``rest_before`` are kept.
-    """
-
-    def __init__(self, kept: FolderSteps, rest_before: int) -> None:
-        self._kept, self._rest_before = kept, rest_before
-
-    def recall(self, root: Root, rel: str, rules: str) -> list[Step] | None:
-        """The steps of a folder that is as it was, with what its files are now."""
-        known = self._kept.get(rel)
-        stats = None if known is None or known[1] != rules else root.look_again(rel, known[0], known[3])
-        if known is None or stats is None:
-            return None
-        looked_at = iter(stats)
-        return [
-            (Entry(entry.name, "file", *next(looked_at)), None)
-            if reason is None and entry.kind == "file"
-            else (entry, reason)
-            for entry, reason in known[2]
-        ]
-
-    def note(self, rel: str, stamp: FolderStamp, rules: str, steps: Sequence[Step]) -> None:
-        """Keep a folder that was at rest."""
-        at_rest = max(stamp.mtime_ns, stamp.ctime_ns) < self._rest_before
-        if at_rest and not any(entry.kind in _LIVELY for entry, _ in steps):
-            names = [entry.name for entry, reason in steps if entry.kind == "file" and reason is None]
-            self._kept[rel] = stamp, rules, list(steps), names
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +50,7 @@ class HotScope:
 
     state: tuple[Any, ...]
     lines: HotLines
-    folders: dict[tuple[str, str], FolderSteps | None] = field(default_factory=dict)
+    folders: dict[tuple[str, str], RootFolders | None] = field(default_factory=dict)
     refused: dict[Place, Sequence[int]] = field(default_factory=dict)
 
 
@@ -103,8 +68,8 @@ class HotSearch:
     def __init__(self, kept: HotScope, wanted: Mapping[str, str], room: int, rest_before: int) -> None:
         import numpy as np
 
-        self.lines, self.state, self.notes = kept.lines, kept.state, list[Note]()
-        self._folders, self._refused, self._room = kept.folders, kept.refused, room
+        self.lines, self.state = kept.lines, kept.state
+        self._folders, self._refused = kept.folders, kept.refused
         self._rest_before = rest_before
         self._needles = list(wanted.values())
         self._bases, self._n_files = kept.lines.bases, len(kept.lines.files)
@@ -119,10 +84,28 @@ class HotSearch:
                 self._masks[np.searchsorted(self._hits, lines)] |= 1 << bit
         self._files = self._file_of(self._hits)
         self._secret = self.lines.secret[self._hits]
-        self._counts = np.bincount(self._files[~self._secret], minlength=self._n_files).tolist()
-        self._withheld = np.bincount(self._files[self._secret], minlength=self._n_files).tolist()
+        self._n_hits = np.bincount(self._files[~self._secret], minlength=self._n_files)
+        self._n_withheld = np.bincount(self._files[self._secret], minlength=self._n_files)
+        self._all_room = room
+        self.begin(by_folder=True)
+
+    def begin(self, *, by_folder: bool) -> None:
+        """See :class:`~arr_sql.retrieval.line_search.LineMemory`."""
+        self._by_folder, self._room = by_folder, self._all_room
+        self.notes = list[Note]()
         self._taken: list[int] = []
+        self._passed: list[Block] = []
         self._cut: tuple[int, int] | None = None
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        counts: list[int] = self._n_hits.tolist()
+        return counts
+
+    @cached_property
+    def _withheld(self) -> list[int]:
+        counts: list[int] = self._n_withheld.tolist()
+        return counts
 
     def _file_of(self, lines: NDArray[np.int32]) -> NDArray[np.int64]:
         import numpy as np
@@ -143,13 +126,35 @@ class HotSearch:
         """Do its chunks stand in the file as it is now?"""
         return text_index_state(reader, scope) == self.state
 
-    def folders(self, root_name: str, root: Root) -> HotFolders | None:
+    def folders(self, root_name: str, root: Root, limits: SearchLimits) -> HotFolders | None:
         """What the folders of a root held."""
         key = root_name, str(root.path)
         if key not in self._folders:
-            self._folders[key] = {} if keeps_folder_times(root.path) else None
-        steps = self._folders[key]
-        return None if steps is None else HotFolders(steps, self._rest_before)
+            self._folders[key] = RootFolders() if keeps_folder_times(root.path) else None
+        kept = self._folders[key]
+        if kept is None:
+            return None
+
+        def pass_over(block: Block) -> bool:
+            # A needle with white space makes files be read that are known; they are named, and so is one that is too large.
+            if block.largest > limits.max_file_bytes or (self._is_read and not self._is_read.isdisjoint(block.numbers)):
+                return False
+            self._passed.append(block)
+            return True
+
+        return HotFolders(kept, root_name, self.lines, self._rest_before, pass_over if self._by_folder else None)
+
+    def passed_over(self) -> Passed:
+        """See :class:`~arr_sql.retrieval.line_search.LineMemory`."""
+        import numpy as np
+
+        blocks, self._passed = self._passed, []
+        numbers = np.concatenate([block.numbers for block in blocks] or [np.empty(0, dtype=np.int64)])
+        counts = self._n_hits[numbers]
+        self._taken.extend(numbers[counts > 0].tolist())
+        return Passed(
+            len(numbers), sum(block.size for block in blocks), int(counts.sum()), int(self._n_withheld[numbers].sum())
+        )
 
     def take(self, root_name: str, file: Found, room: int) -> tuple[int, int, bool] | None:
         """See :class:`~arr_sql.retrieval.line_search.LineMemory`."""

@@ -12,7 +12,7 @@ speaks only of a file with the size, the times and the inode that it had then (:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -136,6 +136,8 @@ class HotLines:
     words: tuple[_Words, ...]
     postings: tuple[_Postings, ...]
     n_bytes: int
+    token: object = field(init=False, default_factory=object)
+    """Another one for each state, so that what was derived from one is known to be of it without keeping it."""
 
     @classmethod
     def empty(cls) -> HotLines:
@@ -153,7 +155,8 @@ class HotLines:
         numbers = np.sort(np.concatenate([np.empty(0, np.int32), *holding]))
         if len(numbers):
             found += [postings.of_words(numbers) for postings in self.postings]
-        return np.unique(np.concatenate(found))
+        lines = np.sort(np.concatenate(found))  # NumPy's unique() hashes, which takes longer for so few
+        return lines[np.append(True, lines[1:] != lines[:-1])] if len(lines) else lines
 
     def without(self, places: Iterable[Place]) -> HotLines:
         """The same without these files."""

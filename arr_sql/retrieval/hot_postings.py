@@ -96,6 +96,17 @@ class HotPostings:
             self._shrink(scope.values())
             return Best(wanted, chunks, matches)
 
+    def frequencies(self, reader: Connection, scope: ScopeKey, weights: Mapping[str, float]) -> dict[str, float] | None:
+        """In how many chunks of ``scope`` each term of a query is, without those that are in none; None where the file has
+        to be asked. What it learns, :meth:`best` needs too."""
+        state = text_index_state(reader, scope)
+        with self._lock:
+            held = self._scopes.get(scope.values())
+            if state is None or held is None or held.state != state:
+                return None
+            wanted = _wanted(held, reader, scope, weights, Bm25Parameters())
+            return {term.text: float(term.df) for term in wanted.terms}
+
     def _held(self, reader: Connection, scope: ScopeKey, state: tuple[Any, ...]) -> _Scope | None:
         key = scope.values()
         known, times = self._asked.get(key, (state, 0))

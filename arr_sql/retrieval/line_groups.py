@@ -102,10 +102,7 @@ def best_hits(
         hits.append((least, hit.source_ref, line_no, hit.chunk_id, group, hit))
     hits.sort(key=lambda item: item[:4])
     best = tuple(
-        Hit(
-            **{**vars(hit), "rank": rank, "score": -least, "metadata": {**hit.metadata, "matched_lines": _shown(group)}}
-        )
-        for rank, (least, *_, group, hit) in enumerate(hits[:k], 1)
+        hit.at(rank, -least, matched_lines=_shown(group)) for rank, (least, *_, group, hit) in enumerate(hits[:k], 1)
     )
     if taken is None:
         return BestHits(best, len(groups), len(lines))

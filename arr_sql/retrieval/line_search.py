@@ -44,10 +44,12 @@ from arr_sql.retrieval.line_values import (
     LineHit,
     LineMemory,
     LineSearch,
+    Passed,
     SearchLimits,
     Target,
 )  # fmt: skip
 
+COUNTED_LIMITS = ("max_files", "max_bytes", "max_results")
 GRACE_SECONDS = 1.0  # how long a pattern that is inside one long line may go on after the deadline
 
 
@@ -82,9 +84,16 @@ def search_lines(
         else Target(name, root, folder=under, index=indexes.get(name))
         for name, root in roots
     ]
-    search = _Search(wanted, exact, max_results, memory=memory)
-    if wanted:
-        search.run(targets, SearchLimits(max_files, max_bytes, max_results, max_file_bytes), deadline, ignore=ignore)
+    limits = SearchLimits(max_files, max_bytes, max_results, max_file_bytes)
+    for by_folder in (True, False):
+        search = _Search(wanted, exact, max_results, memory=memory)
+        if memory is not None:
+            memory.begin(by_folder=by_folder)
+        if wanted:
+            search.run(targets, limits, deadline, ignore=ignore)
+        # Which line a limit cuts at is known only where files are counted one by one.
+        if not (search.has_passed_over and search.result.cut in COUNTED_LIMITS):
+            break
     return search.end()
 
 
@@ -151,6 +160,7 @@ class _Search:
         if not all(self._grams):
             self._grams = ()
         self.result = LineSearch()
+        self.has_passed_over = False
         self.skipped: Counter[str] = Counter()
 
     def run(self, targets: Sequence[Target], limits: SearchLimits, deadline: float, *, ignore: bool = True) -> None:
@@ -163,9 +173,11 @@ class _Search:
             rows = _one_file(target.root, target.file, limits.max_file_bytes) if target.file is not None else walk(
                 target.root, under=target.folder, ignore=ignore, max_files=limits.max_files - self.result.scanned_files,
                 max_file_bytes=limits.max_file_bytes, deadline=deadline,
-                memory=known or self._folders(target),
+                memory=known or self._folders(target, limits),
             )  # fmt: skip
             self.root(target.name, target.root, rows, deadline, limits.max_bytes, limits.max_file_bytes, known)
+            if self._memory is not None:
+                self._count_passed(self._memory.passed_over(), limits)
             if known is not None and target.index is not None:
                 self.result.indexed = True
                 self.result.damaged += target.index.damaged
@@ -175,8 +187,24 @@ class _Search:
             if self.result.cut not in (None, "max_depth"):
                 return
 
-    def _folders(self, target: Target) -> FolderMemory | None:
-        return None if self._memory is None else self._memory.folders(target.name, target.root)
+    def _folders(self, target: Target, limits: SearchLimits) -> FolderMemory | None:
+        return None if self._memory is None else self._memory.folders(target.name, target.root, limits)
+
+    def _count_passed(self, passed: Passed, limits: SearchLimits) -> None:
+        """Add the files of one root that the walk did not name to what was searched."""
+        result = self.result
+        self.has_passed_over |= passed.n_files > 0
+        self._room -= passed.n_hits
+        result.scanned_files += passed.n_files
+        result.scanned_bytes += passed.n_bytes
+        result.withheld += passed.n_withheld
+        if result.cut in (None, "max_depth"):
+            if self._room < 0:
+                result.cut = "max_results"
+            elif result.scanned_files > limits.max_files:
+                result.cut = "max_files"
+            elif result.scanned_bytes > limits.max_bytes:
+                result.cut = "max_bytes"
 
     def end(self) -> LineSearch:
         """The result."""

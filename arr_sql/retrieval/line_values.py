@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from arr_sql.core.rooted import FileRead, Root
 from arr_sql.core.walk import FolderMemory, Found
@@ -84,11 +84,26 @@ class SearchLimits:
     max_file_bytes: int = MAX_FILE_BYTES
 
 
+class Passed(NamedTuple):
+    """Files that were passed over together: how many, their size, their lines that are hits, and those withheld."""
+
+    n_files: int
+    n_bytes: int
+    n_hits: int
+    n_withheld: int
+
+
 class LineMemory(Protocol):
     """Lines of files that need not be read again."""
 
-    def folders(self, root_name: str, root: Root) -> FolderMemory | None:
+    def begin(self, *, by_folder: bool) -> None:
+        """A search begins, perhaps anew. ``by_folder``: files may be passed over in the walk, a folder's together."""
+
+    def folders(self, root_name: str, root: Root, limits: SearchLimits) -> FolderMemory | None:
         """For the walk through a root that has no line index."""
+
+    def passed_over(self) -> Passed:
+        """The files that walks did not name since this was asked last, because all that matters of them is known."""
 
     def take(self, root_name: str, file: Found, room: int) -> tuple[int, int, bool] | None:
         """How many lines of a file that is as it was are hits, and how many are withheld; None when it is to be read.

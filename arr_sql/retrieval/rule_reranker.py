@@ -14,7 +14,7 @@ follow in fused order; nothing is dropped or added.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from heapq import nlargest
@@ -83,14 +83,16 @@ def rerank(
 ) -> list[Reranked]:  # fmt: skip
     """Reorder the ``limit`` items with the best channel parts. Ties: best channel rank, then id.
 
-    ``most`` says how many are wanted: of the others, the texts of those that can't be among them are not read, and they
-    follow without a score. Reading twenty texts is most of the work.
+    ``most`` says how many are wanted, and the others may be missing: the texts of those that can't be among them are not
+    read. Reading twenty texts is most of the work.
     """
     if quoted(query) or is_name_alone(query):  # what is wanted to the letter
         weights = replace(weights, grep=weights.quoted)
     wanted, names = query_terms(query), [as_phrase(name) for name in identifiers(query)]
     phrase = as_phrase(query)
-    ranges = {(ranked.channel, ranked.query_index): _range(ranked, query, wanted) for ranked in lists if ranked.hits}
+    ranges = {
+        (ranked.channel, ranked.query_index): _range(ranked, query, wanted, weights) for ranked in lists if ranked.hits
+    }
     channel_parts = {item.hit.chunk_id: _channel_parts(item, ranges, weights) for item in items}
     best = sorted(
         (-significant(sum(channel_parts[item.hit.chunk_id].values())), item.best_rank, item.hit.chunk_id, place)
@@ -115,19 +117,23 @@ def rerank(
         reason = " ".join(f"{name}={value:.3f}" for name, value in parts.items() if value)
         scored.append(Reranked(item, score, reason))
     scored.sort(key=lambda r: (-(r.score or 0.0), r.item.best_rank, r.item.hit.chunk_id))
+    if most is not None and len(head) >= most:
+        return scored + left
     return scored + left + [Reranked(item, None, "") for item in items if item.hit.chunk_id not in chosen]
 
 
 class _Range(NamedTuple):
-    """Lowest and highest score of a list, how far the list is trusted (0..1), and the script of its query."""
+    """Half the lowest score of a list and half of what lies between lowest and highest: the difference of two huge scores
+    would be infinite. How far the list is trusted (0..1), the script of its query, and what its best score adds."""
 
     low: float
-    high: float
+    width: float
     confidence: float
     script: float | None
+    weight: float
 
 
-def _range(ranked: RankedList, query: str, wanted: Mapping[str, float]) -> _Range:
+def _range(ranked: RankedList, query: str, wanted: Mapping[str, float], weights: RerankWeights) -> _Range:
     scores = [hit.score for hit in ranked.hits]
     confidence = 1.0
     if ranked.channel == "vector" and len(scores) >= SPREAD_FROM:
@@ -139,38 +145,42 @@ def _range(ranked: RankedList, query: str, wanted: Mapping[str, float]) -> _Rang
     low = min(scores)
     if ranked.channel == "bm25":  # below a list that is not full there are only texts without any of the words: 0
         low *= min(1.0, len(scores) / FULL_LENGTH)
-    return _Range(low, max(scores), confidence, unspaced_share(ranked.query or query))
+    script, weight = unspaced_share(ranked.query or query), weights.channel(ranked.channel) * confidence
+    return _Range(low / 2, max(scores) / 2 - low / 2, confidence, script, weight)
 
 
-class _Kept(dict[str, tuple[str, str]]):
-    """The terms of texts and the form in which phrases are found in them: what one question finds the next one often finds."""
+class _Kept(dict[str, str]):
+    """What was made of texts: what one question finds the next one often finds."""
 
-    characters = 0
+    def __init__(self, make: Callable[[str], str]) -> None:
+        super().__init__()
+        self._make, self._characters = make, 0
 
-    def __missing__(self, text: str) -> tuple[str, str]:
-        found = joined_terms(text)[0], as_phrase(text)
-        size = len(text) + len(found[0]) + len(found[1])
-        self.characters += size
-        if self.characters > MOST_KEPT:
+    def __missing__(self, text: str) -> str:
+        found = self._make(text)
+        size = len(text) + len(found)
+        self._characters += size
+        if self._characters > MOST_KEPT:
             self.clear()
-            self.characters = size
+            self._characters = size
         self[text] = found
         return found
 
 
-_kept = _Kept()
+_terms = _Kept(lambda text: joined_terms(text)[0])
+_phrases = _Kept(as_phrase)
+"""The form in which phrases are found."""
 
 
 @lru_cache(maxsize=64)  # the best of each list are asked for again among the candidates
-def _read(heading: str, content: str) -> tuple[frozenset[str], str]:
-    """The terms that a hit holds, and its text as phrases are found in it."""
-    terms, text = _kept[f"{heading}\n{content}"]
-    return frozenset(terms.split(" ")), text
+def _held(heading: str, content: str) -> frozenset[str]:
+    """The terms that a hit holds."""
+    return frozenset(_terms[f"{heading}\n{content}"].split(" "))
 
 
 def coverage(hit: Hit, wanted: Mapping[str, float]) -> float:
     """The share of the query's terms, by weight, that a hit holds."""
-    return _share(_read(hit.heading, hit.content)[0], wanted) if wanted else 0.0
+    return _share(_held(hit.heading, hit.content), wanted) if wanted else 0.0
 
 
 def _share(held: frozenset[str], wanted: Mapping[str, float]) -> float:
@@ -181,38 +191,47 @@ def _channel_parts(item: Fused, ranges: Mapping[tuple[str, int], _Range], weight
     """For each channel the best of its normalised scores (min-max over the list; a list of equal scores gives 1)."""
     parts: dict[str, float] = {}
     for channel, query_index, _, score, _ in item.ranks:
-        found = ranges[channel, query_index]
-        width = found.high / 2 - found.low / 2  # halves: the difference of two huge scores would be infinite
-        share = 1.0 if width <= 0 else (score / 2 - found.low / 2) / width
-        weight = weights.channel(channel) * found.confidence
+        low, width, _, script, weight = ranges[channel, query_index]
         words = ranges.get(("bm25", query_index)) if channel == "vector" else None
-        if words is not None and are_foreign(found.script, unspaced_share(item.hit.content)):
+        if words is not None and are_foreign(script, unspaced_share(item.hit.content)):
             weight = weights.vector + weights.bm25 * words.confidence
-        parts[channel] = max(parts.get(channel, 0.0), weight * share)
+        part = weight * (1.0 if width <= 0 else (score / 2 - low) / width)
+        parts[channel] = max(parts[channel], part) if channel in parts else max(0.0, part)
     return parts
 
 
 def _most_of_text(item: Fused, names: Sequence[str], phrase: str, weights: RerankWeights) -> float:
     """What :func:`_text_parts` can add up to at most, as far as a glance at the text tells."""
-    text = f"{item.hit.heading}\n{item.hit.content}"
-    seen = text.lower() if text.isascii() else None
-    possible = [seen is None or all(word in seen for word in one.split(" ")) for one in (phrase, *names)]
+    possible = _may_hold(f"{item.hit.heading}\n{item.hit.content}", [phrase, *names])
     words = weights.coverage + weights.heading + weights.phrase * possible[0]
     return words + (weights.identifier * sum(possible[1:]) / len(names) if names else 0.0)
+
+
+def _may_hold(text: str, phrases: Sequence[str]) -> list[bool]:
+    """For each phrase: can ``text`` hold it, as far as a glance tells? Folding changes nothing else in ASCII than case."""
+    if not text.isascii():
+        return [True] * len(phrases)
+    seen = text.lower()
+    return [all(word in seen for word in phrase.split(" ")) for phrase in phrases]
 
 
 def _text_parts(
     item: Fused, wanted: Mapping[str, float], names: Sequence[str], query: str, weights: RerankWeights
 ) -> dict[str, float]:
     """``query`` and ``names`` as phrases (:func:`as_phrase`)."""
-    held, text = _read(item.hit.heading, item.hit.content)
+    text = f"{item.hit.heading}\n{item.hit.content}"
     parts: dict[str, float] = {}
     if wanted:
-        in_heading = wanted.keys() & _kept[item.hit.heading][0].split(" ")
-        parts["coverage"] = weights.coverage * _share(held, wanted)
+        in_heading = wanted.keys() & _terms[item.hit.heading].split(" ")
+        parts["coverage"] = weights.coverage * coverage(item.hit, wanted)
         parts["heading"] = weights.heading * len(in_heading) / len(wanted)
-    if len(wanted) > 1 and holds_phrase(text, query):
+    phrases = [query] if len(wanted) > 1 else []
+    asked = [*phrases, *names]
+    # A glance is enough for most: to bring a text into the form in which phrases are found takes longer than all else.
+    may = _may_hold(text, asked)
+    held = [may_hold and holds_phrase(_phrases[text], one) for may_hold, one in zip(may, asked, strict=True)]
+    if phrases and held[0]:
         parts["phrase"] = weights.phrase
     if names:
-        parts["identifier"] = weights.identifier * sum(holds_phrase(text, name) for name in names) / len(names)
+        parts["identifier"] = weights.identifier * sum(held[len(phrases) :]) / len(names)
     return parts

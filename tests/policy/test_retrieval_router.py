@@ -337,6 +337,18 @@ def test_a_bad_item_is_refused_alone(item: Any, code: str) -> None:
     assert QUERY not in everything_said(outcome)
 
 
+@pytest.mark.parametrize("field", ["content", "content_hash", "source_ref", "locator", "heading", "created_at"])
+def test_an_item_that_was_good_vouches_for_no_other_of_its_id(field: str) -> None:
+    """What was looked at once is known again, but only the very same texts are: not equal ones, nor a half of them."""
+    good = make_hit("x", content="what a chunk says")
+    assert ids(with_two_good(Channel("bad", ChannelAnswer("ok", (good,), 1)))) == {"a", "b", "c", "x"}
+    other = getattr(make_hit("x", content="another text"), field)
+    for bad in (3, None, b"bytes", *([other] if field in ("content", "content_hash") else [])):
+        outcome = with_two_good(Channel("bad", ChannelAnswer("ok", (replace(good, **{field: bad}),), 1)))
+        code = "conflicting_item" if bad is other else "wrong_type"
+        assert (ids(outcome), refused(outcome)) == ({"a", "b", "c"}, [("bad", code, 1)])
+
+
 def test_more_hits_than_were_asked_for_are_counted_and_left_out() -> None:
     """A channel that was asked for five and gives nine keeps its first five."""
     outcome = run_with([Channel("bad", ok(*"abcdefghi"))], limits=Limits(k=10, depth=5))

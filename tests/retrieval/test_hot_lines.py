@@ -7,8 +7,10 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -19,11 +21,13 @@ from arr_sql.core.connection import open_reader
 from arr_sql.core.line_fold import fold
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.rooted import FileRead, Refused, Root
+from arr_sql.core.walk import Found
 from arr_sql.database import ResearchDatabase
 from arr_sql.errors import ModelError
 from arr_sql.retrieval.catalog import ChannelAnswer
 from arr_sql.retrieval.grep_retriever import GrepRetriever
 from arr_sql.retrieval.hot_grep import HotGrep
+from arr_sql.retrieval.hot_line_search import HotSearch
 from arr_sql.retrieval.hot_lines import HotLines, LearnedFile
 from tests.conftest import SCOPE, FakeEmbedder, MakeDatabase
 from tests.retrieval.test_line_groups import TEXTS, happen
@@ -58,15 +62,19 @@ WHAT = ("touch", "append", "swap letters", "swap letters later", "delete", "new"
 happenings = st.lists(st.tuples(st.sampled_from(WHAT), st.sampled_from(sorted({**TEXTS, **MORE}))), max_size=3)
 
 
-def at_rest() -> HotGrep:
+def at_rest(database: ResearchDatabase, **options: Any) -> HotGrep:
     """A memory to which all files have long been at rest, that learns from the first question on."""
-    return HotGrep(from_question=1, now_ns=lambda: time.time_ns() + LATER)
+    given = {"from_question": 1, "now_ns": lambda: time.time_ns() + LATER, **options}
+    return HotGrep(lambda: open_reader(database.path), **given)
 
 
 def ask(database: ResearchDatabase, hot: HotGrep | None, query: str, k: int = 100) -> ChannelAnswer:
-    """What the channel answers."""
+    """What the channel answers; what it read is learned when this returns."""
     channel = GrepRetriever(database._reader("grep"), database._grep_roots, hot=hot)
-    return channel.retrieve(query, database.scope, k, time.monotonic() + 60)
+    answer = channel.retrieve(query, database.scope, k, time.monotonic() + 60)
+    if hot is not None:
+        hot.wait()
+    return answer
 
 
 def known(hot: HotGrep, scope: ScopeKey = SCOPE) -> set[str]:
@@ -144,13 +152,13 @@ def test_answers_are_those_of_a_search_without(
             mock.patch("arr_sql.retrieval.grep_retriever.MAX_LINES", max_lines),
         ):
             database.add(folder)
-            hot = at_rest()
+            hot = at_rest(database)
             time.sleep(0.02)  # the clock of the file system may tick only every ten milliseconds
             for other in ("alpha", "beta"):
                 ask(database, hot, other)
             for what, name in history:
                 if what == "fresh":
-                    hot = at_rest()
+                    hot = at_rest(database)
                 elif what == "rename" and (folder / name).exists():
                     (folder / name).rename(folder / f"renamed-{Path(name).name}")
                 elif what == "ignore":
@@ -173,7 +181,7 @@ def test_a_limit_cuts_at_the_same_line(make_database: MakeDatabase, tmp_path: Pa
         (folder / name).write_bytes(text.encode())
     database = make_database(folder=folder)
     database.add(folder)
-    hot = at_rest()
+    hot = at_rest(database)
     ask(database, hot, "nothing")
     assert {"mixed.md", "key.md", "a.md"} <= known(hot)
     assert known(hot).isdisjoint({"far.txt", "huge.txt", "n.ipynb", "odd.zzz"})
@@ -192,7 +200,7 @@ def test_roots_inside_roots(make_database: MakeDatabase, tmp_path: Path) -> None
     database = make_database(folder=tmp_path / "project")
     for target in (folder / "sub", folder / "one.txt", folder):
         database.add(target)
-    hot = at_rest()
+    hot = at_rest(database)
     for _ in range(3):
         assert ask(database, hot, "zyzzyva") == ask(database, None, "zyzzyva")
     assert {"a.txt", "b.txt"} <= known(hot)
@@ -204,7 +212,7 @@ def test_roots_inside_roots(make_database: MakeDatabase, tmp_path: Path) -> None
 def test_what_is_known_is_not_read(lab: tuple[ResearchDatabase, Path], read: list[str]) -> None:
     """Only the file that changed is, and one that may hold a text with white space in it."""
     database, folder = lab
-    hot = at_rest()
+    hot = at_rest(database)
     for _ in range(2):
         ask(database, hot, "gamma")
     assert (known(hot), sorted(read)) == ({"a.md", "sub/b.txt"}, ["a.md", "sub/b.txt"])
@@ -219,7 +227,7 @@ def test_what_is_known_is_not_read(lab: tuple[ResearchDatabase, Path], read: lis
 def test_the_first_question_is_answered_without(lab: tuple[ResearchDatabase, Path]) -> None:
     """A command asks once, and learns nothing."""
     database, _ = lab
-    hot = HotGrep(now_ns=lambda: time.time_ns() + LATER)
+    hot = at_rest(database, from_question=2)
     ask(database, hot, "alpha")
     assert known(hot) == set()
     ask(database, hot, "alpha")
@@ -229,7 +237,7 @@ def test_the_first_question_is_answered_without(lab: tuple[ResearchDatabase, Pat
 def test_a_file_that_has_just_changed_is_not_learned(lab: tuple[ResearchDatabase, Path]) -> None:
     """It may change again within the same tick of the clock. The folder of the test was written a moment ago."""
     database, folder = lab
-    hot = HotGrep(from_question=1)
+    hot = at_rest(database, now_ns=time.time_ns)
     os.utime(folder / "a.md")
     ask(database, hot, "alpha")
     assert "a.md" not in known(hot)
@@ -238,7 +246,7 @@ def test_a_file_that_has_just_changed_is_not_learned(lab: tuple[ResearchDatabase
 def test_a_sync_leaves_what_it_did_not_change(lab: tuple[ResearchDatabase, Path], read: list[str]) -> None:
     """The other file is still known, and the changed one is learned as it is now."""
     database, folder = lab
-    hot = at_rest()
+    hot = at_rest(database)
     ask(database, hot, "alpha")
     (folder / "a.md").write_text("# One\n\nalpha gone\n", "utf-8")
     database.sync()
@@ -252,7 +260,7 @@ def test_a_text_that_was_forgotten_leaves_the_memory(lab: tuple[ResearchDatabase
     database, folder = lab
     (folder / "sub" / "b.txt").write_text("zyzzyva alone\n", "utf-8")
     database.sync()
-    hot = at_rest()
+    hot = at_rest(database)
     ask(database, hot, "alpha")
     assert "zyzzyva" in hot._scopes[SCOPE.values()].lines.vocabulary
     database.forget(source_refs=["sub/b.txt"])
@@ -266,7 +274,7 @@ def test_a_file_that_is_not_as_it_was_stored_is_not_learned(lab: tuple[ResearchD
     """Two lines have changed places since the sync: its chunk still holds both, and is no answer for where they are."""
     database, folder = lab
     (folder / "sub" / "b.txt").write_text("alpha and beta\nbeta\n", "utf-8")
-    hot = at_rest()
+    hot = at_rest(database)
     plain = ask(database, None, "beta")
     assert [hit.metadata["kind"] for hit in plain.hits if hit.source_ref == "sub/b.txt"] == ["lines"]
     assert [ask(database, hot, "beta") for _ in range(3)] == [plain] * 3
@@ -276,7 +284,7 @@ def test_a_file_that_is_not_as_it_was_stored_is_not_learned(lab: tuple[ResearchD
 def test_a_file_that_was_touched_is_learned_again(lab: tuple[ResearchDatabase, Path], read: list[str]) -> None:
     """Its text is what the store holds."""
     database, folder = lab
-    hot = at_rest()
+    hot = at_rest(database)
     ask(database, hot, "alpha")
     os.utime(folder / "a.md", (1, 1))
     ask(database, hot, "alpha")
@@ -289,7 +297,7 @@ def test_a_file_that_was_touched_is_learned_again(lab: tuple[ResearchDatabase, P
 def test_a_store_that_changes_under_a_search_is_asked_again(lab: tuple[ResearchDatabase, Path]) -> None:
     """Between the look into the memory and the reading of the rows another process syncs."""
     database, folder = lab
-    hot = at_rest()
+    hot = at_rest(database)
     ask(database, hot, "alpha")
     plain = HotGrep.search
 
@@ -307,9 +315,8 @@ def test_a_store_that_changes_under_a_search_is_asked_again(lab: tuple[ResearchD
 def test_memory_is_bounded(lab: tuple[ResearchDatabase, Path]) -> None:
     """Nothing more is learned once there is more than the bound, nor more than a question's share."""
     database, _ = lab
-    later = {"from_question": 1, "now_ns": lambda: time.time_ns() + LATER}
-    full = HotGrep(max_bytes=-1, **later)
-    share = HotGrep(learn_bytes=20, **later)
+    full = at_rest(database, max_bytes=-1)
+    share = at_rest(database, learn_bytes=20)
     for hot in (full, share):
         ask(database, hot, "alpha")
     assert (known(full), known(share)) == (set(), {"a.md"})
@@ -320,7 +327,7 @@ def test_memory_is_bounded(lab: tuple[ResearchDatabase, Path]) -> None:
 def test_lines_of_files_that_change_often_are_let_go(lab: tuple[ResearchDatabase, Path]) -> None:
     """Where there are more old states than files, all is learned anew."""
     database, folder = lab
-    hot = at_rest()
+    hot = at_rest(database)
     for number in range(220):
         os.utime(folder / "a.md", (number, number))
         ask(database, hot, "alpha")
@@ -331,7 +338,7 @@ def test_lines_of_files_that_change_often_are_let_go(lab: tuple[ResearchDatabase
 def test_without_numpy_nothing_is_kept(lab: tuple[ResearchDatabase, Path]) -> None:
     """The answer is the same."""
     database, _ = lab
-    hot = at_rest()
+    hot = at_rest(database)
     with mock.patch("arr_sql.retrieval.hot_grep.load_numpy", side_effect=ModelError("NumPy is not installed.")):
         assert ask(database, hot, "alpha") == ask(database, None, "alpha")
     assert hot._scopes == {}
@@ -344,14 +351,17 @@ def test_a_search_stays_whole_however_often_it_is_asked(make_database: MakeDatab
         (tmp_path / "docs" / name).write_text(text, encoding="utf-8")
     database = make_database(folder=tmp_path / "docs", embedder=FakeEmbedder)
     database.add(tmp_path / "docs")
-    database._hot_grep = at_rest()
+    database._hot_grep = at_rest(database)
     for with_vectors in (False, True):
         if with_vectors:
             database.embed()
         for number in range(3):
             (tmp_path / "docs" / "more.txt").write_text(f"alpha {number}\n", encoding="utf-8")
             database.sync()
-            found = [database.search("alpha", write_record=False) for _ in range(3)]
+            found = []
+            for _ in range(3):
+                found.append(database.search("alpha", write_record=False))
+                database._hot_grep.wait()
             assert known(database._hot_grep)
             assert len({repr(result.evidence) for result in found}) == 1
             for result in found:
@@ -367,7 +377,7 @@ def test_searches_side_by_side(lab: tuple[ResearchDatabase, Path]) -> None:
     database.sync()
     roots, queries = list(database._grep_roots()), ("alpha", "number", "beta7", "beta")
     expected = {query: ask(database, None, query) for query in queries}
-    hot, wrong = HotGrep(learn_bytes=60, from_question=1, now_ns=lambda: time.time_ns() + LATER), list[str]()
+    hot, wrong = at_rest(database, learn_bytes=60), list[str]()
 
     def work() -> None:
         reader = open_reader(database.path)
@@ -384,4 +394,88 @@ def test_searches_side_by_side(lab: tuple[ResearchDatabase, Path]) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+    hot.wait()
     assert (wrong, len(known(hot)) > 2) == ([], True)
+
+
+# --- Learning goes on after the answer ----------------------------------------------------------------------------------
+
+
+def test_an_answer_does_not_wait_for_what_is_learned(lab: tuple[ResearchDatabase, Path]) -> None:
+    """Questions asked in the meantime are answered without, and learn nothing twice."""
+    database, _ = lab
+    hot, go_on = at_rest(database), threading.Event()
+    plain = HotLines.learn
+
+    def learn(self: HotLines, learned: Sequence[LearnedFile]) -> HotLines:
+        assert go_on.wait(60)
+        return plain(self, learned)
+
+    channel = GrepRetriever(database._reader("grep"), database._grep_roots, hot=hot)
+    with mock.patch.object(HotLines, "learn", learn):
+        answers = [channel.retrieve("alpha", SCOPE, 100, time.monotonic() + 60) for _ in range(3)]
+        assert known(hot) == set()
+        go_on.set()
+        hot.wait()
+    assert known(hot) == {"a.md", "sub/b.txt"}
+    assert answers == [ask(database, None, "alpha")] * 3
+
+
+def test_what_changes_while_it_is_learned_is_learned_anew(lab: tuple[ResearchDatabase, Path]) -> None:
+    """A sync comes between, and a search follows it: what was being learned is of another state."""
+    database, folder = lab
+    hot, plain = at_rest(database), HotLines.learn
+    (folder / "c.txt").write_text("gamma\n", "utf-8")
+    database.sync()
+    ask(database, hot, "alpha")
+    (folder / "c.txt").write_text("delta delta\n", "utf-8")
+
+    def learn(self: HotLines, learned: Sequence[LearnedFile]) -> HotLines:
+        found = plain(self, learned)
+        (folder / "a.md").write_text("# One\n\nalpha there\n", "utf-8")
+        with ResearchDatabase(database.path, SCOPE, project_folder=folder) as other:
+            other.sync()
+        with closing(open_reader(database.path)) as reader:  # not the test's: this is another thread
+            assert hot.search(reader, SCOPE, {"alpha": "alpha"}) is not None
+        return found
+
+    database.sync()
+    with mock.patch.object(HotLines, "learn", learn):
+        ask(database, hot, "alpha")
+    for query in ("alpha", "delta", "gamma", "there"):
+        for _ in range(2):
+            assert ask(database, hot, query) == ask(database, None, query)
+    assert known(hot) == {"a.md", "c.txt", "sub/b.txt"}
+
+
+def test_closing_stops_what_is_being_learned(lab: tuple[ResearchDatabase, Path]) -> None:
+    """And nothing is learned after it."""
+    database, _ = lab
+    hot = at_rest(database)
+    ask(database, hot, "alpha")
+    hot.close()
+    assert hot._scopes == {}
+    assert ask(database, hot, "alpha") == ask(database, None, "alpha")
+    assert hot._scopes == {}
+
+
+def test_files_that_are_known_are_counted_together(lab: tuple[ResearchDatabase, Path]) -> None:
+    """Where a folder's files are what they were, none of them is named; one that has changed is."""
+    database, folder = lab
+    hot = at_rest(database)
+    for _ in range(2):
+        ask(database, hot, "alpha")
+    with mock.patch.object(HotSearch, "take", side_effect=AssertionError("named")):
+        assert ask(database, hot, "alpha") == ask(database, None, "alpha")
+    (folder / "a.md").write_text("alpha again\n", "utf-8")
+    named: list[str] = []
+    plain = HotSearch.take
+
+    def take(self: HotSearch, root_name: str, file: Found, room: int) -> object:
+        named.append(file.rel)
+        return plain(self, root_name, file, room)
+
+    with mock.patch.object(HotSearch, "take", take):
+        answer = ask(database, hot, "alpha")
+    assert named == ["a.md"]
+    assert answer == ask(database, None, "alpha")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from pathlib import Path
 
 import pytest
 
+from arr_sql.core.analysis import query_terms
 from arr_sql.core.connection import open_reader
+from arr_sql.core.statements import load
 from arr_sql.retrieval.bm25_retriever import Bm25Retriever
 from arr_sql.retrieval.catalog import ChannelAnswer
 from arr_sql.retrieval.hot_postings import HotPostings
@@ -60,6 +63,28 @@ def test_a_change_of_the_scope_is_seen_at_once(make_database: MakeDatabase, tmp_
     database.sync()
     assert ask(database.path, hot, "router alpha") == ask(database.path, None, "router alpha")
     assert ask(database.path, hot, "beta") == ask(database.path, None, "beta")
+
+
+def test_frequencies_are_those_of_the_file(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """The line search asks for them: words in the heading and in the body, one that nobody has, before and after a change."""
+    database = make_database(folder=tmp_path / "docs")
+    write(tmp_path / "docs", 12, "alpha")
+    database.add(tmp_path / "docs")
+    hot, weights = HotPostings(from_question=1), query_terms("router alpha plane 3 zyzzyva")
+    reader = open_reader(database.path)
+    assert hot.frequencies(reader, SCOPE, weights) is None  # nothing is held yet
+    for count in (12, 3):
+        ask(database.path, hot, "router alpha")
+        asked = {**SCOPE.bindings(), "terms": json.dumps(list(weights))}
+        rows = reader.execute(load("read_document_frequency"), asked).fetchall()
+        found = hot.frequencies(reader, SCOPE, weights)
+        assert found == {row["term"]: row["df"] for row in rows}
+        assert found is not None and found["alpha"] == count and "zyzzyva" not in found
+        for number in range(3, 12):
+            (tmp_path / "docs" / f"alpha{number}.md").unlink(missing_ok=True)
+        database.sync()
+        assert hot.frequencies(reader, SCOPE, weights) is None or count == 3
+    reader.close()
 
 
 def test_scopes_are_kept_apart(make_database: MakeDatabase, tmp_path: Path) -> None:
