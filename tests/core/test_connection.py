@@ -491,6 +491,8 @@ def test_the_nearest_mount_decides(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists its mounts in a file")
 def test_this_machine_names_its_own_file_system(tmp_path: Path) -> None:
     """Without a given table the system's own is read."""
+    if not any(line.split()[1] == "/" for line in Path("/proc/self/mounts").read_text().splitlines()):
+        pytest.skip("inside a chroot: the system's table does not say what / is on")
     assert filesystem_kind(tmp_path) not in ("unknown", "")
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -334,7 +335,8 @@ def rechain(connection: Connection, first: int) -> None:
 
 def chain_edits(path: Path) -> list[tuple[str, Callable[[Connection], object]]]:
     """The log reordered, cut, and rewritten from a point on with true hashes; rows rewritten with their events."""
-    last = sqlite3.connect(path).execute("SELECT max(seq) FROM audit_event").fetchone()[0]
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        last = connection.execute("SELECT max(seq) FROM audit_event").fetchone()[0]
     found: list[tuple[str, Callable[[Connection], object]]] = []
     for seq in range(2, last, 3):
 

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arr_sql.core.connection import open_reader, sqlite3
+from arr_sql.core.filesystem import keeps_folder_times
 from arr_sql.core.rooted import FolderStamp, Root
 from arr_sql.database import ResearchDatabase
 from arr_sql.index.line_rows import pack, set_folders
@@ -369,6 +370,8 @@ def test_a_damaged_row_hides_no_line(lab: tuple[ResearchDatabase, Path], damage:
     connection.close()
     plain = search(folder, "warmup_steps", None)
     index = index_of(database)
+    if damage == "a folder that is left out" and not keeps_folder_times(folder):
+        pytest.skip("this file system's folder times are not relied on, so rows name no folders")
     found = search(folder, "warmup_steps", index)
     assert told(found) == told(plain) and changed == 3
     assert (0 < found.damaged <= changed) or damage == "no rows"
