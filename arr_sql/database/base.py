@@ -75,8 +75,11 @@ class DatabaseBase:
         self._reader_of: dict[str, str] = {}
         self._abandoned: list[Connection] = []
         self._extra_channels: list[Callable[[Connection], Channel]] = []
-        reader = self._reader("main")
-        require_current(reader, path)
+        try:
+            require_current(self._reader("main"), path)
+        except BaseException:
+            self.close()  # nobody else has it: on Windows a file that is open can't be moved away
+            raise
 
     @classmethod
     def create(cls, path: Path, scope: ScopeKey, **options: Any) -> Self:

@@ -13,9 +13,11 @@ Held by ``tests/retrieval/test_line_index.py``.
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from arr_sql.core.connection import Connection
@@ -23,6 +25,8 @@ from arr_sql.core.line_sieve import may_hold, which_may_hold
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.rooted import Entry, FileStat, FolderStamp, Root
 from arr_sql.core.walk import Found, Step
+from arr_sql.errors import ModelError
+from arr_sql.index.embedders.numpy_threads import load_numpy
 from arr_sql.index.line_rows import (
     BINARY,
     FILE_MARKS,
@@ -37,6 +41,10 @@ from arr_sql.index.line_rows import (
     line_index_sums,
     unpack,
 )
+from arr_sql.retrieval.all_sieves import AllSieves
+
+FROM_QUESTION = 2
+"""Which question of an index is the first to be asked of it as a whole: a command asks once, and NumPy takes long to load."""
 
 Verdict = Literal["read", "changed", "ruled_out", "binary", "unreadable"]
 """Read it (``changed``: the index does not know it as it is now), or what became of it when it was indexed."""
@@ -60,7 +68,7 @@ _File = tuple[str, str, FileStat, int, int]
 class _Folder:
     """A row in the form in which searches ask it."""
 
-    __slots__ = ("always", "file_names", "files", "others", "row", "sieved", "steps", "told")
+    __slots__ = ("always", "below", "file_names", "files", "is_plain", "others", "row", "sieved", "steps", "told")
 
     def __init__(self, row: FolderRow) -> None:
         self.row = row
@@ -81,13 +89,17 @@ class _Folder:
         self.sieved = [(place, start, end) for place, mark, start, end in marked if mark == SIEVED]
         self.always = [place for place, mark, *_ in marked if mark == READ]
         self.told = [(place, mark) for place, mark, *_ in marked if mark in (BINARY, UNREADABLE)]
+        self.below = [entry.name for entry, reason in self.steps if entry.kind == "folder" and reason is None]
+        self.is_plain = not self.always and not self.told and len(self.below) == len(self.steps)
+        """Is nothing in it that a walk names whatever is searched for?"""
 
 
 class LineIndex:
     """The line index of one root, as one statement gave it."""
 
     def __init__(self, rows: Iterable[Any]) -> None:
-        self.damaged = self.size = 0
+        self.damaged = self.size = self._asked = 0
+        self._sieves: AllSieves | None = None
         self.folders: dict[str, _Folder] = {}
         for stored in rows:
             try:
@@ -103,31 +115,53 @@ class LineIndex:
         """Is there anything in it, be it damage?"""
         return bool(self.folders or self.damaged)
 
+    def holding(self, wanted: Wanted) -> Mapping[str, Sequence[int]] | None:
+        """By folder the numbers of the files whose sieves may hold what is wanted; None where each folder is to be asked.
+
+        An index that is asked again is asked as a whole, which takes a twentieth of the time and needs NumPy.
+        """
+        self._asked += 1
+        if not wanted or self._asked < FROM_QUESTION:
+            return None
+        if self._sieves is None:
+            try:
+                load_numpy()
+            except ModelError:
+                return None
+            self._sieves = AllSieves(
+                (path, folder.row.sieves, folder.sieved) for path, folder in self.folders.items()
+            )  # fmt: skip
+        return self._sieves.holding(wanted)
+
 
 class LineIndexSearch:
     """A line index as the memory of one walk, for one search. ``passed`` counts the files that the walk does not name,
     because they are as they were and can't match."""
 
-    def __init__(self, index: LineIndex, wanted: Wanted, is_told: Callable[[], bool] = lambda: False) -> None:
-        """``is_told``: files that are no text need only be counted from now on."""
-        self._folders, self._wanted, self._is_told = index.folders, wanted, is_told
+    def __init__(
+        self, index: LineIndex, wanted: Wanted, is_told: Callable[[], bool] = lambda: False, deadline: float = math.inf
+    ) -> None:
+        """``is_told``: files that are no text need only be counted from now on. ``deadline`` as of ``walk``."""
+        self._folders, self._wanted, self._is_told, self._deadline = index.folders, wanted, is_told, deadline
+        self._holding = index.holding(wanted)
         self._files: dict[str, dict[str, _File]] = {}
+        self._looked: dict[str, list[FileStat] | None] = {}
+        self._left: dict[str, list[str]] = {}
         self.passed = 0
         self.skipped: Counter[str] = Counter()
 
     def recall(self, root: Root, rel: str, rules: str) -> list[Step] | None:
-        """See :class:`arr_sql.core.walk.FolderMemory`. Files that are passed over are not among the steps."""
+        """See :class:`arr_sql.core.walk.FolderMemory`. Files that are passed over are not among the steps, nor are folders
+        in which all are, and in the folders below too."""
         folder = self._folders.get(rel)
         if folder is None or folder.row.stamp is None or folder.row.rules != rules:
             return None
-        stats = root.look_again(rel, folder.row.stamp, folder.file_names)
+        stats = self._looked[rel] if rel in self._looked else root.look_again(rel, folder.row.stamp, folder.file_names)
         if stats is None:
             return None
         named = self._unchanged(folder) if stats == folder.row.stats else self._each(folder, stats)
-        if not named:
-            return folder.steps
         steps: list[Step] = []
-        others = iter(folder.others)
+        others = iter(self._others(root, rel, folder))
         before, other = next(others, (-1, None))
         for number in named:
             while other is not None and before <= number:
@@ -139,13 +173,55 @@ class LineIndexSearch:
         steps.extend(step for _, step in others)
         return steps
 
+    def _others(self, root: Root, rel: str, folder: _Folder) -> list[tuple[int, Step]]:
+        """The steps that are no files, without folders below that are passed over."""
+        if not folder.below:
+            return folder.others
+        left = self._left.get(rel)
+        if left is None:
+            left = self._left_below(root, rel, folder)
+        if len(left) == len(folder.below):
+            return folder.others
+        passed = set(folder.below).difference(left)
+        return [item for item in folder.others if item[1][0].name not in passed]
+
+    def _left_below(self, root: Root, rel: str, folder: _Folder) -> list[str]:
+        prefix = f"{rel}/" if rel else ""
+        return [name for name in folder.below if not self._is_passed(root, prefix + name, folder.row.rules)]
+
+    def _is_passed(self, root: Root, rel: str, rules: str) -> bool:
+        """Would the walk name nothing of a folder and all below it? Then its files count as passed over.
+
+        What was looked at for that is not looked at again. The rules are the same as above: a folder with ignore files of its
+        own is not in the index.
+        """
+        folder = self._folders.get(rel)
+        if (
+            folder is None or not folder.is_plain or folder.row.stamp is None or folder.row.rules != rules
+            or time.monotonic() >= self._deadline or self._named(folder)
+        ):  # fmt: skip
+            return False
+        stats = self._looked[rel] = root.look_again(rel, folder.row.stamp, folder.file_names)
+        if stats != folder.row.stats:
+            return False
+        if folder.below and (left := self._left_below(root, rel, folder)):
+            self._left[rel] = left
+            return False
+        self.passed += len(folder.sieved)
+        return True
+
+    def _named(self, folder: _Folder) -> Sequence[int]:
+        """Of the files of a folder that have a sieve those that may hold what is wanted."""
+        if not self._wanted:
+            return [number for number, _, _ in folder.sieved]
+        if self._holding is not None:
+            return self._holding.get(folder.row.path, ())
+        return which_may_hold(folder.row.sieves, folder.sieved, self._wanted)
+
     def _unchanged(self, folder: _Folder) -> list[int]:
         """Which files of a folder, all of which are as they were, the walk is to name."""
-        if self._wanted:
-            named = which_may_hold(folder.row.sieves, folder.sieved, self._wanted)
-            self.passed += len(folder.sieved) - len(named)
-        else:
-            named = [number for number, _, _ in folder.sieved]
+        named = [*self._named(folder)]
+        self.passed += len(folder.sieved) - len(named)
         if folder.told and self._is_told():
             self.passed += len(folder.told)
             self.skipped.update(VERDICTS[mark] for _, mark in folder.told)

@@ -169,7 +169,9 @@ class _Search:
         for target in targets:
             known = None
             if target.index is not None and target.file is None:
-                known = LineIndexSearch(target.index, self._grams, lambda: len(self.result.left_out) >= MAX_LISTED)
+                known = LineIndexSearch(
+                    target.index, self._grams, lambda: len(self.result.left_out) >= MAX_LISTED, deadline
+                )
             rows = _one_file(target.root, target.file, limits.max_file_bytes) if target.file is not None else walk(
                 target.root, under=target.folder, ignore=ignore, max_files=limits.max_files - self.result.scanned_files,
                 max_file_bytes=limits.max_file_bytes, deadline=deadline,

@@ -219,6 +219,24 @@ def test_a_newer_file_is_refused_before_any_write(tmp_path: Path) -> None:
         assert (command, result.returncode, result.stderr, sha256(path)) == (command, 1, line, before)
 
 
+def test_a_file_that_is_refused_is_not_held_open(tmp_path: Path) -> None:
+    """Also while its error is looked at: on Windows nobody could move it away."""
+    path = tmp_path / "new.db"
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version={len(all_migrations()) + 1}")
+    connection.close()
+    with pytest.raises(ArrError, match="Upgrade it"):
+        try:
+            ResearchDatabase(path, SCOPE)
+        except ArrError:
+            if sys.platform == "linux":
+                held = [os.readlink(fd) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()]
+                assert str(path) not in held
+            path.rename(tmp_path / "moved.db")
+            raise
+
+
 def foreign_file(path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE places (id INTEGER PRIMARY KEY, url TEXT)")

@@ -7,7 +7,9 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,13 @@ from hypothesis import strategies as st
 
 from arr_sql.core.connection import open_reader, sqlite3
 from arr_sql.core.filesystem import keeps_folder_times
+from arr_sql.core.line_sieve import which_may_hold
 from arr_sql.core.rooted import FolderStamp, Root
 from arr_sql.database import ResearchDatabase
 from arr_sql.index.line_rows import pack, set_folders
 from arr_sql.ingest.line_indexer import LineIndexer, LineIndexSummary
-from arr_sql.retrieval.line_index import LineIndex, LineIndexes, read_line_index
+from arr_sql.retrieval.all_sieves import AllSieves
+from arr_sql.retrieval.line_index import LineIndex, LineIndexes, LineIndexSearch, read_line_index
 from arr_sql.retrieval.line_pattern import LinePattern, has_regex_engine
 from arr_sql.retrieval.line_search import search_targets
 from arr_sql.retrieval.line_values import LineSearch, SearchLimits, Target
@@ -138,6 +142,87 @@ def test_more_binary_files_than_are_listed_are_counted(
     found, plain = search(folder, "warmup_steps", index_of(database)), search(folder, "warmup_steps", None)
     assert (found.skipped["binary"], told(found)) == (5, told(plain))
     assert len(found.left_out) == min(listed, 5)
+
+
+def test_folders_in_which_nothing_matches_are_passed_over(
+    make_database: MakeDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The walk does not enter them, and looks at each folder once; a change far below is found, and what is left out is told."""
+    folder = tmp_path / "lab"
+    names = ["a/b/c/one.txt", "a/b/two.txt", "a/d/three.txt", "e/four.txt", "e/f/five.txt", "g/h/six.txt"]
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("cooldown\n", "utf-8")
+    (folder / "g/h/x.bin").write_bytes(b"\x89PNG\r\n")
+    database = make_database(folder=folder)
+    database.add(folder)
+    index_lines(database)
+    index, looked, recalled = index_of(database), Counter[str](), list[str]()
+    if index is None or index.folders[""].row.stamp is None:
+        pytest.skip("this file system's folder times are not relied on")
+    look, recall = Root.look_again, LineIndexSearch.recall
+
+    def look_again(self: Root, rel: str, *given: Any) -> Any:
+        looked[rel] += 1
+        return look(self, rel, *given)
+
+    def noted(self: LineIndexSearch, root: Root, rel: str, rules: str) -> Any:
+        recalled.append(rel)
+        return recall(self, root, rel, rules)
+
+    monkeypatch.setattr(Root, "look_again", look_again)
+    monkeypatch.setattr(LineIndexSearch, "recall", noted)
+    for _ in range(2):
+        looked.clear()
+        recalled.clear()
+        assert told(search(folder, "warmup_steps", index)) == told(search(folder, "warmup_steps", None))
+        assert recalled == ["", "g", "g/h"]
+        assert looked == dict.fromkeys(["", "a", "a/b", "a/b/c", "a/d", "e", "e/f", "g", "g/h"], 1)
+    (folder / "a/b/c/one.txt").write_text("warmup_steps\n", "utf-8")
+    for _ in range(2):
+        looked.clear()
+        recalled.clear()
+        found = search(folder, "warmup_steps", index)
+        assert told(found) == told(search(folder, "warmup_steps", None))
+        assert [hit.rel for hit in found.hits] == ["a/b/c/one.txt"]
+        assert recalled == ["", "a", "a/b", "a/b/c", "g", "g/h"]
+        assert set(looked.values()) == {1}
+
+
+def test_a_folder_of_other_rules_is_not_passed_over(lab: tuple[ResearchDatabase, Path]) -> None:
+    """Ignore rules were edited, and the indexing that followed ended before it came to the folder below."""
+    database, folder = lab
+    (folder / ".gitignore").write_text("# nothing yet\n", "utf-8")
+    index_lines(database)
+    before = index_of(database)
+    (folder / ".gitignore").write_text("*.log\n#####\n", "utf-8")
+    index_lines(database)
+    index = index_of(database)
+    assert before is not None and index is not None and index.folders["b"].is_plain
+    assert before.folders["b/e"].row.rules != index.folders["b/e"].row.rules
+    index.folders["b/e"] = before.folders["b/e"]
+    for _ in range(2):
+        found = search(folder, "absent_one", index)
+        assert found.skipped["ignored"] == 1
+        assert told(found) == told(search(folder, "absent_one", None))
+
+
+grams = st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=4)
+
+
+@given(
+    st.lists(st.lists(st.binary(max_size=4), max_size=5), max_size=4),
+    st.lists(grams, min_size=1, max_size=3),
+)
+def test_all_sieves_at_once_say_what_each_says(folders: list[list[bytes]], wanted: list[list[int]]) -> None:
+    """Sieves of any length, also of none; folders without files; several needles."""
+    given_ = []
+    for at, sieves in enumerate(folders):
+        ends = list(accumulate(map(len, sieves)))
+        places = [(2 * n + 1, end - len(sieve), end) for n, (sieve, end) in enumerate(zip(sieves, ends, strict=True))]
+        given_.append((f"f{at}", b"".join(sieves), places))
+    each = {path: which_may_hold(bits, places, wanted) for path, bits, places in given_}
+    assert AllSieves(given_).holding(wanted) == {path: found for path, found in each.items() if found}
 
 
 @posix
@@ -280,7 +365,8 @@ def test_random_histories(history: list[tuple[Any, ...]], needle: str, exact: bo
             index = index_of(database)
             for under in ("", "sub"):
                 plain = search(folder, needle, None, exact=exact, under=under)
-                assert told(search(folder, needle, index, exact=exact, under=under)) == told(plain)
+                for _ in range(2):  # each folder's sieves, then all at once
+                    assert told(search(folder, needle, index, exact=exact, under=under)) == told(plain)
             if has_regex_engine():
                 pattern = ("(?i)" if not exact else "") + "".join(f"[{c}]" if c in "()" else c for c in needle)
                 assert told(search(folder, pattern, index, regex=True)) == told(
