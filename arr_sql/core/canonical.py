@@ -10,10 +10,26 @@ import hashlib
 import json
 from typing import Any
 
+MAX_DIGITS = 4_300
+"""A longer whole number is refused, in and out: Python's own bound since 3.10.7, where nobody has moved it. A number that
+one machine writes, another can read."""
+
 
 def canonical_json(value: Any) -> str:
     """``value`` as canonical JSON text. Raises ValueError for NaN and infinities."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def short_int(digits: str) -> int:
+    """A whole number as JSON writes it, for ``json.loads(parse_int=...)``. Raises ValueError beyond MAX_DIGITS."""
+    if len(digits) > MAX_DIGITS + digits.startswith("-"):
+        raise ValueError("a number is too long")
+    return int(digits)
+
+
+def is_short(number: int) -> bool:
+    """Has it at most MAX_DIGITS digits?"""
+    return number.bit_length() <= 3 * MAX_DIGITS or abs(number) < 10**MAX_DIGITS
 
 
 def sha256_text(text: str) -> str:

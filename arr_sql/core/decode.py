@@ -53,8 +53,8 @@ class Undecodable(NamedTuple):
     detail: str
 
 
-def decode(data: bytes) -> Decoded | Undecodable:
-    """The text of a file. An empty file is empty text."""
+def decode(data: bytes, *, is_text: bool = False) -> Decoded | Undecodable:
+    """The text of a file. An empty file is empty text. ``is_text``: these very bytes were found to be text before."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return _marked(data[len(mark) :], encoding)
@@ -66,7 +66,7 @@ def decode(data: bytes) -> Decoded | Undecodable:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return _not_utf8(data)
-    if "\0" in text or len(data.translate(None, _CONTROL)) < len(data):
+    if "\0" in text or (not is_text and len(data.translate(None, _CONTROL)) < len(data)):
         wide = _utf16_by_nuls(data)
         if wide is not None:
             return wide

@@ -13,7 +13,8 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Literal, NamedTuple, Protocol, get_args
 
 RefusalCode = Literal[
@@ -93,7 +94,9 @@ class Folder(Protocol):
     def enter(self, name: str) -> Folder: ...
     def scan(self) -> list[Entry]: ...
     def stamp(self) -> FolderStamp: ...
-    def look_again(self, rel: str, stamp: FolderStamp, names: Iterable[str]) -> list[FileStat] | None: ...
+    def look_again(
+        self, rel: str, stamp: FolderStamp, names: Iterable[str], known: Sequence[FileStat]
+    ) -> list[FileStat] | None: ...
     def close(self) -> None: ...
 
 
@@ -119,21 +122,22 @@ class DescriptorFolder:
     def stamp(self) -> FolderStamp:
         return _stamp(os.fstat(self._fd))
 
-    def look_again(self, rel: str, stamp: FolderStamp, names: Iterable[str]) -> list[FileStat] | None:
+    def look_again(
+        self, rel: str, stamp: FolderStamp, names: Iterable[str], known: Sequence[FileStat]
+    ) -> list[FileStat] | None:
         # One step instead of one for each part of the path: it may follow a link on the way, and then the stamp differs.
         try:
             fd = os.open(rel or ".", OPEN_FOLDER, dir_fd=self._fd)
         except OSError:
             return None
-        look, is_file, stats = os.lstat, stat.S_ISREG, []
+        look = os.lstat
         try:
             if _stamp(os.fstat(fd)) != stamp:
                 return None
-            for name in names:
-                found = look(name, dir_fd=fd)
-                if not is_file(found.st_mode):
-                    return None
-                stats.append((found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino))
+            stats: list[FileStat] = [_file_stat(look(name, dir_fd=fd)) for name in names]
+            # The inode of a file is no folder's or link's while its change time is the same: only the others are in doubt.
+            if stats != known and not all(stat.S_ISREG(look(name, dir_fd=fd).st_mode) for name in names):
+                return None
         except OSError:
             return None
         finally:
@@ -177,11 +181,16 @@ class PathFolder:
     def stamp(self) -> FolderStamp:
         return _stamp(os.lstat(self._path))
 
-    def look_again(self, rel: str, stamp: FolderStamp, names: Iterable[str]) -> list[FileStat] | None:
+    def look_again(
+        self, rel: str, stamp: FolderStamp, names: Iterable[str], known: Sequence[FileStat]
+    ) -> list[FileStat] | None:
         return None  # FAT does not keep the time of a folder, and nothing tells which file system this is
 
     def close(self) -> None:
         pass
+
+
+_file_stat: Callable[[os.stat_result], FileStat] = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
 
 
 def _stamp(found: os.stat_result) -> FolderStamp:

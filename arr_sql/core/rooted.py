@@ -18,7 +18,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -240,8 +240,10 @@ class Root:
             why = stop_for(error)
             return Refused(rel, why.code, why.detail)
 
-    def look_again(self, rel: str, stamp: FolderStamp, names: Iterable[str]) -> list[FileStat] | None:
-        """What is known of the files ``names`` in a folder that was listed before.
+    def look_again(
+        self, rel: str, stamp: FolderStamp, names: Sequence[str], known: Sequence[FileStat] = ()
+    ) -> list[FileStat] | None:
+        """What is known of the files ``names`` in a folder that was listed before; ``known`` is what was known then.
 
         None when the folder's stamp is another one now, or one of them is no file: then it has to be listed. Nothing is
         read here: that goes through :meth:`read_file`, step by step.
@@ -250,7 +252,7 @@ class Root:
             raise StateError("This Root is closed. Open the folder again.")
         if "\0" in rel or rel.startswith("/") or "/../" in f"/{rel}/":
             return None
-        return self._folder.look_again(rel, stamp, names)
+        return self._folder.look_again(rel, stamp, names, known)
 
     def look(self, rel: str) -> FileInfo | Refused:
         """Size and modification time of a regular file, under the same rules as :meth:`read_file`."""

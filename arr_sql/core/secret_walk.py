@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from arr_sql.core.canonical import canonical_json
+from arr_sql.core.canonical import canonical_json, is_short, short_int
 from arr_sql.core.credential_shapes import is_code, name_strength
 from arr_sql.core.redaction import has_secret, redact
 from arr_sql.errors import InputError
@@ -54,14 +54,13 @@ def require_plain_json(value: Any, what: str) -> str:
             raise InputError(
                 f"{_shown(place)} is NaN or infinite, which JSON can't hold. Leave it out or write a number."
             )
+        elif isinstance(item, int) and not is_short(item):
+            raise InputError(f"{what} holds a number that is too long. Write it as text.")
         elif not (item is None or isinstance(item, (bool, int, float, list, tuple))):
             raise InputError(
                 f"{_shown(place)} is a {type(item).__name__}, which JSON can't hold. Write text, a number, a list or an object."
             )
-    try:
-        text = canonical_json(value)
-    except ValueError:  # an integer of thousands of digits
-        raise InputError(f"{what} holds a number that is too long. Write it as text.") from None
+    text = canonical_json(value)
     if len(text) > MAX_CHARACTERS:
         raise InputError(
             f"{what} has {len(text):,} characters as JSON; at most {MAX_CHARACTERS:,} are allowed. Refer to files instead."
@@ -82,7 +81,7 @@ def parse_json(text: str, what: str) -> Any:
         raise InputError(f"{what} holds {name}, which is no JSON. Leave it out or write a number.")
 
     try:
-        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_int=short_int)
     except json.JSONDecodeError as error:
         raise InputError(f"{what} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.") from None
     except RecursionError:

@@ -11,6 +11,8 @@ import math
 import re
 from typing import Any, Literal
 
+from arr_sql.core.canonical import short_int
+
 MAX_DEPTH = 32
 
 Stripped = Literal["think", "fence"]
@@ -24,7 +26,13 @@ def strict_json(text: str) -> Any:
     try:
         if _depth(text) > MAX_DEPTH:
             raise ValueError
-        return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse, parse_float=_finite)
+        return json.loads(
+            text,
+            object_pairs_hook=_without_duplicates,
+            parse_constant=_refuse,
+            parse_float=_finite,
+            parse_int=short_int,
+        )
     except (ValueError, RecursionError):
         pass
     raise ValueError("not strict JSON")  # raised here: the reader's own error would carry the text along

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from arr_sql.core.canonical import short_int
 from arr_sql.core.research_models import MemoryVersion, ResearchMemory
 
 FILE_FIELDS = (
@@ -235,4 +236,4 @@ def _strict_json(text: str) -> Any:
     def refuse(constant: str) -> Any:
         raise ValueError(f"{constant} is not JSON")
 
-    return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+    return json.loads(text, object_pairs_hook=unique, parse_constant=refuse, parse_int=short_int)

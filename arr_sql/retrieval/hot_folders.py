@@ -71,11 +71,13 @@ class HotFolders:
     def recall(self, root: Root, rel: str, rules: str) -> list[Step] | None:
         """The steps of a folder that is as it was, with what its files are now."""
         known = self._kept.listed.get(rel)
-        stats = None if known is None or known.rules != rules else root.look_again(rel, known.stamp, known.names)
-        if known is None or stats is None:
+        if known is None or known.rules != rules:
+            return None
+        block = self._kept.blocks.get(rel)
+        stats = root.look_again(rel, known.stamp, known.names, block.stats if block is not None else ())
+        if stats is None:
             return None
         if self._pass_over is not None:
-            block = self._kept.blocks.get(rel)
             if block is None or block.state is not self._lines.token or block.stats != stats:
                 block = self._kept.blocks[rel] = self._block(rel, known, stats)
             if self._pass_over(block):

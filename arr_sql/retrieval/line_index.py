@@ -46,8 +46,9 @@ from arr_sql.retrieval.all_sieves import AllSieves
 FROM_QUESTION = 2
 """Which question of an index is the first to be asked of it as a whole: a command asks once, and NumPy takes long to load."""
 
-Verdict = Literal["read", "changed", "ruled_out", "binary", "unreadable"]
-"""Read it (``changed``: the index does not know it as it is now), or what became of it when it was indexed."""
+Verdict = Literal["read", "text", "changed", "ruled_out", "binary", "unreadable"]
+"""Read it (``text``: it is known to be text; ``changed``: the index does not know it as it is now), or what became of it when
+it was indexed."""
 
 VERDICTS: dict[str, Verdict] = {BINARY: "binary", UNREADABLE: "unreadable"}
 
@@ -156,7 +157,7 @@ class LineIndexSearch:
         folder = self._folders.get(rel)
         if folder is None or folder.row.stamp is None or folder.row.rules != rules:
             return None
-        stats = self._looked[rel] if rel in self._looked else root.look_again(rel, folder.row.stamp, folder.file_names)
+        stats = self._looked[rel] if rel in self._looked else _look(root, folder, folder.row.stamp)
         if stats is None:
             return None
         named = self._unchanged(folder) if stats == folder.row.stats else self._each(folder, stats)
@@ -201,7 +202,7 @@ class LineIndexSearch:
             or time.monotonic() >= self._deadline or self._named(folder)
         ):  # fmt: skip
             return False
-        stats = self._looked[rel] = root.look_again(rel, folder.row.stamp, folder.file_names)
+        stats = self._looked[rel] = _look(root, folder, folder.row.stamp)
         if stats != folder.row.stats:
             return False
         if folder.below and (left := self._left_below(root, rel, folder)):
@@ -254,8 +255,12 @@ class LineIndexSearch:
             return "changed"
         if file[1] == SIEVED:
             possible = not self._wanted or may_hold(folder.row.sieves, file[3], file[4], self._wanted)
-            return "read" if possible else "ruled_out"
+            return "text" if possible else "ruled_out"
         return VERDICTS.get(file[1], "read")
+
+
+def _look(root: Root, folder: _Folder, stamp: FolderStamp) -> list[FileStat] | None:
+    return root.look_again(folder.row.path, stamp, folder.file_names, folder.row.stats)
 
 
 class LineIndexes:

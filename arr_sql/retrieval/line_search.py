@@ -228,11 +228,13 @@ class _Search:
                     result.cut = "max_depth"
                 self._leave_out(name, row.rel, row.reason)
                 continue
+            is_text = False
             if index is not None:
                 verdict = index.judge(row)
+                is_text = verdict == "text"
                 if verdict == "changed":
                     result.changed += 1
-                elif verdict != "read":
+                elif verdict not in ("read", "text"):
                     result.scanned_files += 1
                     result.ruled_out += 1
                     if verdict != "ruled_out":
@@ -256,7 +258,7 @@ class _Search:
                 continue
             result.scanned_files += 1
             result.scanned_bytes += read.size
-            decoded = decode(read.data)
+            decoded = decode(read.data, is_text=is_text and (read.size, read.mtime_ns) == row[1:3])
             if isinstance(decoded, Undecodable):
                 self._leave_out(name, row.rel, decoded.code)
                 continue

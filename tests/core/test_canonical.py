@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arr_sql.core.canonical import canonical_json, sha256_bytes, sha256_json, sha256_text, significant
+from arr_sql.core.canonical import (
+    MAX_DIGITS,
+    canonical_json,
+    is_short,
+    sha256_bytes,
+    sha256_json,
+    sha256_text,
+    short_int,
+    significant,
+)
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -75,3 +86,25 @@ def test_hashes_of_text_and_bytes() -> None:
 def test_scores_are_compared_at_twelve_digits(score: float, expected: float) -> None:
     """What differs only behind the twelfth significant digit is equal (contract 10.8)."""
     assert significant(score) == expected
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_the_length_of_numbers_does_not_depend_on_the_interpreter(sign: str) -> None:
+    """Python 3.10.4 reads numbers of any length, later ones as far as PYTHONINTMAXSTRDIGITS lets them."""
+    longest = sign + "9" * MAX_DIGITS
+    assert short_int(longest) == int(longest) and is_short(int(longest))
+    with pytest.raises(ValueError, match="too long"):
+        short_int(longest + "0")
+    assert not is_short(int(longest) * 10)
+    code = (
+        "import sys; sys.set_int_max_str_digits(0)\n"
+        "from arr_sql.core.strict_json import strict_json\n"
+        "from arr_sql.core.secret_walk import parse_json, require_plain_json\n"
+        "for ask in (strict_json, lambda t: parse_json(t, 'it'), lambda t: require_plain_json(int(t), 'it')):\n"
+        f"    ask({longest!r})\n"
+        "    try: ask({longest!r} + '0')\n"
+        "    except Exception as error: print(type(error).__name__)\n"
+    ).replace("{longest!r}", repr(longest))
+    if hasattr(sys, "set_int_max_str_digits"):
+        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert ran.stdout.split() == ["ValueError", "InputError", "InputError"], ran.stderr

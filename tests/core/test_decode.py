@@ -211,6 +211,17 @@ def test_never_raises_and_never_leaves_marks(data: bytes) -> None:
         assert result.code in {"binary", "unreadable"}
 
 
+@given(
+    st.binary(max_size=200)
+    | st.text(max_size=200).map(str.encode)
+    | st.lists(st.sampled_from([b"a", b"\0", b"\1", b"\x1b$B", b"\r\n", "学".encode(), b"\xff"])).map(b"".join)
+)
+def test_what_is_known_to_be_text_is_read_alike(data: bytes) -> None:
+    """For bytes that were found to be text, however."""
+    plain = decode(data)
+    assert isinstance(plain, Undecodable) or decode(data, is_text=True) == plain
+
+
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=300), st.sampled_from(["\n", "\r\n"]))
 def test_utf8_is_read_exactly(text: str, end: str) -> None:
     """UTF-8 text comes back character by character, with line ends normalised."""

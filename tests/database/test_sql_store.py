@@ -106,9 +106,11 @@ def test_fusing_in_sql_gives_the_fused_score(host: Any, stored: ResearchDatabase
     rows = host.execute(
         """
         SELECT chunk_id, sum(arr_rrf(rank)) FROM (
-          SELECT value ->> 'chunk_id' AS chunk_id, value ->> 'rank' AS rank FROM json_each(arr_bm25(:q, :s), '$.hits')
+          SELECT json_extract(value, '$.chunk_id') AS chunk_id, json_extract(value, '$.rank') AS rank
+          FROM json_each(arr_bm25(:q, :s), '$.hits')
           UNION ALL
-          SELECT value ->> 'chunk_id', value ->> 'rank' FROM json_each(arr_vector(:q, :s), '$.hits')
+          SELECT json_extract(value, '$.chunk_id'), json_extract(value, '$.rank')
+          FROM json_each(arr_vector(:q, :s), '$.hits')
         ) GROUP BY chunk_id
         """,
         {"q": "warmup", "s": HERE},
@@ -236,7 +238,7 @@ def test_what_is_not_committed_is_not_seen_and_does_not_block(host: Any, stored:
 def test_one_call_for_each_row(host: Any) -> None:
     """A question a row: each row its own answer, on the connection that is being read."""
     rows = host.execute(
-        "SELECT column1, arr_bm25(column1, ?) ->> '$.hits[0].source_ref' FROM (VALUES ('diverged'), ('AdamW'), ('zebra'))",
+        "SELECT column1, json_extract(arr_bm25(column1, ?), '$.hits[0].source_ref') FROM (VALUES ('diverged'), ('AdamW'), ('zebra'))",
         (HERE,),
     ).fetchall()
     assert [tuple(row) for row in rows] == [

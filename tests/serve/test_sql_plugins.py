@@ -90,7 +90,7 @@ def test_datasettes_configuration_limits_the_scopes(driver: str, project: Path) 
         "branch": "no-git",
         "experiment_environment": "a100",
     }
-    call = f"SELECT arr_bm25('warmup', '{json.dumps(here)}') ->> '$.state'"
+    call = f"SELECT json_extract(arr_bm25('warmup', '{json.dumps(here)}'), '$.state')"
     for configuration, allowed in (
         (None, True), ({}, True), ({"scopes": [here]}, True), ({"scopes": [{**here, "branch": "x"}]}, False), ({"scopes": []}, False),
     ):  # fmt: skip
