@@ -192,6 +192,8 @@ def test_folders_in_which_nothing_matches_are_passed_over(
 def test_a_folder_of_other_rules_is_not_passed_over(lab: tuple[ResearchDatabase, Path]) -> None:
     """Ignore rules were edited, and the indexing that followed ended before it came to the folder below."""
     database, folder = lab
+    if not keeps_folder_times(folder):
+        pytest.skip("this file system's folder times are not relied on")
     (folder / ".gitignore").write_text("# nothing yet\n", "utf-8")
     index_lines(database)
     before = index_of(database)
