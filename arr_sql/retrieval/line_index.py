@@ -146,7 +146,7 @@ class LineIndexSearch:
         self._folders, self._wanted, self._is_told, self._deadline = index.folders, wanted, is_told, deadline
         self._holding = index.holding(wanted)
         self._files: dict[str, dict[str, _File]] = {}
-        self._looked: dict[str, list[FileStat] | None] = {}
+        self._looked: dict[str, Sequence[FileStat] | None] = {}
         self._left: dict[str, list[str]] = {}
         self.passed = 0
         self.skipped: Counter[str] = Counter()
@@ -160,7 +160,7 @@ class LineIndexSearch:
         stats = self._looked[rel] if rel in self._looked else _look(root, folder, folder.row.stamp)
         if stats is None:
             return None
-        named = self._unchanged(folder) if stats == folder.row.stats else self._each(folder, stats)
+        named = self._unchanged(folder) if stats is folder.row.stats else self._each(folder, stats)
         steps: list[Step] = []
         others = iter(self._others(root, rel, folder))
         before, other = next(others, (-1, None))
@@ -203,7 +203,7 @@ class LineIndexSearch:
         ):  # fmt: skip
             return False
         stats = self._looked[rel] = _look(root, folder, folder.row.stamp)
-        if stats != folder.row.stats:
+        if stats is not folder.row.stats:
             return False
         if folder.below and (left := self._left_below(root, rel, folder)):
             self._left[rel] = left
@@ -259,8 +259,11 @@ class LineIndexSearch:
         return VERDICTS.get(file[1], "read")
 
 
-def _look(root: Root, folder: _Folder, stamp: FolderStamp) -> list[FileStat] | None:
-    return root.look_again(folder.row.path, stamp, folder.file_names, folder.row.stats)
+def _look(root: Root, folder: _Folder, stamp: FolderStamp) -> Sequence[FileStat] | None:
+    """What the files of a folder are now: the very list of the index where they are as it says, so that nothing is kept."""
+    known = folder.row.stats
+    found = root.look_again(folder.row.path, stamp, folder.file_names, known)
+    return known if found == known else found
 
 
 class LineIndexes:
