@@ -231,7 +231,7 @@ class _Search:
             is_text = False
             if index is not None:
                 verdict = index.judge(row)
-                is_text = verdict == "text"
+                is_text = verdict == "text"  # and holds no credential: such a file has no sieve
                 if verdict == "changed":
                     result.changed += 1
                 elif verdict not in ("read", "text"):
@@ -265,7 +265,7 @@ class _Search:
             if self._memory is not None:
                 self._memory.note(name, row, read, decoded.text)
             before = len(result.hits)
-            cut = self._text(name, row.rel, decoded.text)
+            cut = self._text(name, row.rel, decoded.text, is_clean=is_text)
             if len(result.hits) > before:
                 result.files[name, row.rel] = read.size, read.mtime_ns
             if cut is not None:
@@ -277,9 +277,9 @@ class _Search:
         if reason not in ("ignored", "vendored_or_tool_folder") and len(self.result.left_out) < MAX_LISTED:
             self.result.left_out.append((name, rel, reason))
 
-    def _text(self, name: str, rel: str, text: str) -> str | None:
-        """Add the hits of one file; the limit that was met, or None."""
-        keys: frozenset[int] | None = None
+    def _text(self, name: str, rel: str, text: str, *, is_clean: bool) -> str | None:
+        """Add the hits of one file; the limit that was met, or None. ``is_clean``: no line of it bears a credential."""
+        keys: frozenset[int] | None = frozenset() if is_clean else None
         for found in self._matches(text):
             if found is None:
                 if time.monotonic() >= self._deadline:
@@ -288,7 +288,9 @@ class _Search:
             line_no, line, index, held = found
             if keys is None:
                 keys = private_key_lines(text)
-            if line_no in keys or has_secret(_near(line, index)):
+            # Of a long line only a part is looked at, and the part may look like what the line is not.
+            is_looked_at = not is_clean or len(line) > MAX_WHOLE_LINE
+            if line_no in keys or (is_looked_at and has_secret(_near(line, index))):
                 self.result.withheld += 1  # takes no room from the results
                 continue
             if self._room <= 0:

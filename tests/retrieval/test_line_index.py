@@ -28,7 +28,7 @@ from arr_sql.retrieval.all_sieves import AllSieves
 from arr_sql.retrieval.line_index import LineIndex, LineIndexes, LineIndexSearch, read_line_index
 from arr_sql.retrieval.line_pattern import LinePattern, has_regex_engine
 from arr_sql.retrieval.line_search import search_targets
-from arr_sql.retrieval.line_values import LineSearch, SearchLimits, Target
+from arr_sql.retrieval.line_values import NEIGHBOURHOOD, LineSearch, SearchLimits, Target
 from tests.conftest import SCOPE, MakeDatabase, other_scopes
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX files")
@@ -187,6 +187,23 @@ def test_folders_in_which_nothing_matches_are_passed_over(
         assert [hit.rel for hit in found.hits] == ["a/b/c/one.txt"]
         assert recalled == ["", "a", "a/b", "a/b/c", "g", "g/h"]
         assert set(looked.values()) == {1}
+
+
+def test_a_part_of_a_long_line_that_looks_like_a_credential_is_withheld(lab: tuple[ResearchDatabase, Path]) -> None:
+    """The whole line does not bear one, so the file has a sieve; a search without the index looks at the part alone."""
+    database, folder = lab
+    token = "ghp_" + "a1B2" * 9
+    line = "a" * 9_000 + token + " "
+    line += "b" * (9_000 + NEIGHBOURHOOD - len(line)) + " warmup_steps"
+    (folder / "long.txt").write_text(line + "\nwarmup_steps again\n", "utf-8")
+    index_lines(database)
+    index = index_of(database)
+    assert index is not None and "t" in index.folders[""].row.marks
+    for needle in ("warmup_steps", " warmup"):
+        plain = search(folder, needle, None)
+        for _ in range(2):
+            assert told(search(folder, needle, index)) == told(plain)
+    assert (plain.hits, plain.withheld) == ([], 1)
 
 
 def test_a_folder_of_other_rules_is_not_passed_over(lab: tuple[ResearchDatabase, Path]) -> None:
