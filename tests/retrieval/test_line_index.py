@@ -206,6 +206,16 @@ def test_a_part_of_a_long_line_that_looks_like_a_credential_is_withheld(lab: tup
     assert (plain.hits, plain.withheld) == ([], 1)
 
 
+def test_credentials_are_withheld_whatever_the_index_says(lab: tuple[ResearchDatabase, Path]) -> None:
+    """In a file that held one when it was indexed, and in one that has got one since."""
+    database, folder = lab
+    (folder / "b" / "c.py").write_text("password = 'hunter2-plum-78y'\n", "utf-8")
+    index = index_of(database)
+    for _ in range(2):
+        found = search(folder, "hunter2", index)
+        assert (found.hits, found.withheld, found.indexed) == ([], 2, True)
+
+
 def test_a_folder_of_other_rules_is_not_passed_over(lab: tuple[ResearchDatabase, Path]) -> None:
     """Ignore rules were edited, and the indexing that followed ended before it came to the folder below."""
     database, folder = lab
