@@ -132,7 +132,7 @@ class DescriptorFolder:
             return None
         look = os.lstat
         try:
-            if _stamp(os.fstat(fd)) != stamp:
+            if _folder_stat(os.fstat(fd)) != stamp:
                 return None
             stats: list[FileStat] = [_file_stat(look(name, dir_fd=fd)) for name in names]
             # The inode of a file is no folder's or link's while its change time is the same: only the others are in doubt.
@@ -191,10 +191,12 @@ class PathFolder:
 
 
 _file_stat: Callable[[os.stat_result], FileStat] = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
+_folder_stat: Callable[[os.stat_result], FileStat] = attrgetter("st_dev", "st_ino", "st_mtime_ns", "st_ctime_ns")
+"""The fields of a FolderStamp."""
 
 
 def _stamp(found: os.stat_result) -> FolderStamp:
-    return FolderStamp(found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
+    return FolderStamp(*_folder_stat(found))
 
 
 def is_link(found: os.stat_result) -> bool:

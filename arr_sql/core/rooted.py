@@ -250,7 +250,7 @@ class Root:
         """
         if self._folder is None:
             raise StateError("This Root is closed. Open the folder again.")
-        if "\0" in rel or rel.startswith("/") or "/../" in f"/{rel}/":
+        if "\0" in rel or rel[:1] == "/" or (".." in rel and "/../" in f"/{rel}/"):
             return None
         return self._folder.look_again(rel, stamp, names, known)
 

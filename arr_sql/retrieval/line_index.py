@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from arr_sql.core.connection import Connection
-from arr_sql.core.line_sieve import may_hold, which_may_hold
+from arr_sql.core.line_sieve import make_sieve, may_hold, which_may_hold
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.rooted import Entry, FileStat, FolderStamp, Root
 from arr_sql.core.walk import Found, Step
@@ -45,6 +45,9 @@ from arr_sql.retrieval.all_sieves import AllSieves
 
 FROM_QUESTION = 2
 """Which question of an index is the first to be asked of it as a whole: a command asks once, and NumPy takes long to load."""
+
+MOST_LEARNED = 16 << 20
+"""Bytes of sieves that one index in memory learns beside those that are stored."""
 
 Verdict = Literal["read", "text", "changed", "ruled_out", "binary", "unreadable"]
 """Read it (``text``: it is known to be text; ``changed``: the index does not know it as it is now), or what became of it when
@@ -101,6 +104,10 @@ class LineIndex:
     def __init__(self, rows: Iterable[Any]) -> None:
         self.damaged = self.size = self._asked = 0
         self._sieves: AllSieves | None = None
+        self.learned: dict[str, bytes | None] = {}
+        """The sieves of files that have none in the index, because they hold a credential: in memory only, for a process that
+        asks again, and of the files as the index knows them. By path; None for a file that gets none."""
+        self._learned_size = 0
         self.folders: dict[str, _Folder] = {}
         for stored in rows:
             try:
@@ -134,21 +141,27 @@ class LineIndex:
             )  # fmt: skip
         return self._sieves.holding(wanted)
 
+    def learn(self, rel: str, text: str) -> None:
+        """Keep the sieve of a file that has none in the index."""
+        sieve = make_sieve(text) if self._learned_size < MOST_LEARNED else None
+        self._learned_size += len(sieve or b"")
+        self.learned[rel] = sieve
+
 
 class LineIndexSearch:
     """A line index as the memory of one walk, for one search. ``passed`` counts the files that the walk does not name,
-    because they are as they were and can't match."""
+    because they are as they were and can't match; ``spared`` those of which only the memory of this process knows that."""
 
     def __init__(
         self, index: LineIndex, wanted: Wanted, is_told: Callable[[], bool] = lambda: False, deadline: float = math.inf
     ) -> None:
         """``is_told``: files that are no text need only be counted from now on. ``deadline`` as of ``walk``."""
         self._folders, self._wanted, self._is_told, self._deadline = index.folders, wanted, is_told, deadline
-        self._holding = index.holding(wanted)
+        self._index, self._holding, self._learned = index, index.holding(wanted), index.learned
         self._files: dict[str, dict[str, _File]] = {}
         self._looked: dict[str, Sequence[FileStat] | None] = {}
         self._left: dict[str, list[str]] = {}
-        self.passed = 0
+        self.passed = self.spared = 0
         self.skipped: Counter[str] = Counter()
 
     def recall(self, root: Root, rel: str, rules: str) -> list[Step] | None:
@@ -228,7 +241,21 @@ class LineIndexSearch:
             self.skipped.update(VERDICTS[mark] for _, mark in folder.told)
         else:
             named += [number for number, _ in folder.told]
-        return sorted([*named, *folder.always])
+        always = folder.always
+        if always and self._wanted and self._learned:
+            prefix = f"{folder.row.path}/" if folder.row.path else ""
+            always = [number for number in always if self._may_hold(prefix + folder.file_names[number])]
+            self.spared += len(folder.always) - len(always)
+        return sorted([*named, *always])
+
+    def _may_hold(self, rel: str) -> bool:
+        sieve = self._learned.get(rel)
+        return sieve is None or may_hold(sieve, 0, len(sieve), self._wanted)
+
+    def learn(self, rel: str, text: str) -> None:
+        """The text of a file that has no sieve and is as the index knows it (``read``)."""
+        if self._holding is not None and rel not in self._learned:
+            self._index.learn(rel, text)
 
     def _each(self, folder: _Folder, stats: Sequence[FileStat]) -> list[int]:
         """Which files of a folder the walk is to name, some of which have changed."""

@@ -183,7 +183,7 @@ class _Search:
             if known is not None and target.index is not None:
                 self.result.indexed = True
                 self.result.damaged += target.index.damaged
-                self.result.scanned_files += known.passed
+                self.result.scanned_files += known.passed + known.spared
                 self.result.ruled_out += known.passed
                 self.skipped += known.skipped
             if self.result.cut not in (None, "max_depth"):
@@ -228,7 +228,7 @@ class _Search:
                     result.cut = "max_depth"
                 self._leave_out(name, row.rel, row.reason)
                 continue
-            is_text = False
+            is_text, verdict = False, None
             if index is not None:
                 verdict = index.judge(row)
                 is_text = verdict == "text"  # and holds no credential: such a file has no sieve
@@ -258,10 +258,14 @@ class _Search:
                 continue
             result.scanned_files += 1
             result.scanned_bytes += read.size
-            decoded = decode(read.data, is_text=is_text and (read.size, read.mtime_ns) == row[1:3])
+            is_same = (read.size, read.mtime_ns) == row[1:3]
+            is_text = is_text and is_same
+            decoded = decode(read.data, is_text=is_text)
             if isinstance(decoded, Undecodable):
                 self._leave_out(name, row.rel, decoded.code)
                 continue
+            if index is not None and verdict == "read" and is_same:
+                index.learn(row.rel, decoded.text)
             if self._memory is not None:
                 self._memory.note(name, row, read, decoded.text)
             before = len(result.hits)

@@ -144,6 +144,39 @@ def test_more_binary_files_than_are_listed_are_counted(
     assert len(found.left_out) == min(listed, 5)
 
 
+def test_a_process_that_asks_again_reads_files_with_credentials_once(
+    lab: tuple[ResearchDatabase, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its memory says which of them can't match; nothing of that is written, and what is said of a search stays the same."""
+    database, folder = lab
+    index, read, read_file = index_of(database), list[str](), Root.read_file
+
+    def noted(self: Root, rel: str, limit: int) -> Any:
+        read.append(rel)
+        return read_file(self, rel, limit)
+
+    monkeypatch.setattr(Root, "read_file", noted)
+    seen = []
+    for _ in range(4):
+        read.clear()
+        found = search(folder, "cooldown", index)
+        seen.append((told(found), found.ruled_out, found.changed))
+        assert read == ["b/c.py", *(["keys.ini"] if len(seen) < 3 else [])]
+    assert seen == [seen[0]] * 4 and index is not None and set(index.learned) == {"keys.ini"}
+    assert "keys.ini" in [hit.rel for hit in search(folder, "warmup_steps", index).hits]
+    read.clear()
+    assert told(search(folder, "are", index)) == told(search(folder, "are", None))
+    with monkeypatch.context() as patch:
+        patch.setattr("arr_sql.retrieval.line_index.MOST_LEARNED", 0)
+        none = index_of(database)
+        for _ in range(3):
+            assert told(search(folder, "warmup_steps", none)) == told(search(folder, "warmup_steps", None))
+        assert none is not None and none.learned == {"keys.ini": None}
+    (folder / "keys.ini").write_text("cooldown = 3\npassword = hunter2-plum-77x\n", "utf-8")
+    for _ in range(2):
+        assert [hit.rel for hit in search(folder, "cooldown", index).hits] == ["b/c.py", "keys.ini"]
+
+
 def test_folders_in_which_nothing_matches_are_passed_over(
     make_database: MakeDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
