@@ -203,6 +203,17 @@ def read_stdin() -> str:
         raise InputError(f"Standard input is not UTF-8 (byte {error.start}). Convert it first.") from None
 
 
+MANY_FILES = 1_000
+"""A search for lines that reads more files than this takes a good part of a second, and an index of them pays."""
+
+
+def advise_line_index(n_files: int, *, indexed: bool) -> None:
+    """Say what makes a search for lines quicker, where that is worth saying. By their number, so that it does not depend on
+    how busy the machine is."""
+    if n_files > MANY_FILES and not indexed:
+        note(f"{n_files:,} files were read for their lines. `arr db line-index` spares most of that from then on.")
+
+
 def note(text: str) -> None:
     """A remark for people on stderr, out of the way of output that a program reads."""
     echo(text, err=True)

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from arr_sql.cli._shared import TEXT, Where, echo, json_option, note, print_json, project_options, visible
+from arr_sql.cli._shared import (
+    TEXT,
+    Where,
+    advise_line_index,
+    echo,
+    json_option,
+    note,
+    print_json,
+    project_options,
+    visible,
+)
 
 if TYPE_CHECKING:
     from arr_sql.database.lines import LineAnswer
@@ -136,6 +146,7 @@ def _print(answer: LineAnswer, names_only: bool) -> None:
         )
     if found.skipped:
         note("Not searched: " + ", ".join(f"{count} {reason}" for reason, count in found.skipped.items()) + ".")
+    advise_line_index(found.scanned_files, indexed=found.indexed)
     if found.cut is not None:
         note(f"Stopped at {CUTS[found.cut]}: there may be more. Narrow it with a PATH, or raise the limit.")
     for path in answer.roots_missing:

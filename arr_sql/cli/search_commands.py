@@ -12,6 +12,7 @@ import click
 from arr_sql.cli._shared import (
     NAME,
     Where,
+    advise_line_index,
     echo,
     json_option,
     note,
@@ -66,6 +67,9 @@ def search(
         print_json(result.model_dump(mode="json"))
     else:
         print_result(query, result, full=full)
+        for trace in result.traces:
+            if trace.tool_name == "grep":
+                advise_line_index(trace.detail.get("files", 0), indexed="ruled_out" in trace.detail)
         if is_empty:
             note(
                 "Nothing has been added to this scope yet: `arr add FOLDER`. `arr scope list` shows the file's scopes."

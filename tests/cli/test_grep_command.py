@@ -49,6 +49,22 @@ def test_lines_on_stdout_and_the_account_on_stderr(folder: Path) -> None:
     assert (grep(folder, "zebra").code, grep(folder, "zebra").err) == (0, "Nothing found in 3 files.\n")
 
 
+def test_many_files_without_an_index_are_worth_a_word(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On stderr, for people, by `arr grep` and `arr search`; no more once there is an index."""
+    monkeypatch.setattr("arr_sql.cli._shared.MANY_FILES", 2)
+    put(folder, a__md="needle\n", b__md="x\n")
+    assert "line-index" not in grep(folder, "needle").err
+    put(folder, c__md="x\n")
+    advice = "3 files were read for their lines. `arr db line-index` spares most of that from then on.\n"
+    assert grep(folder, "needle").err == "1 line in 1 file; 3 searched.\n" + advice
+    assert arr("sync", cwd=folder).code == 0
+    assert advice in arr("search", "needle", cwd=folder).err
+    assert advice not in arr("search", "needle", "--json", cwd=folder).err
+    assert arr("db", "line-index", cwd=folder).code == 0
+    for command in ("grep", "search"):
+        assert "line-index" not in arr(command, "needle", cwd=folder).err
+
+
 def test_the_documented_json(folder: Path) -> None:
     """Every key, for lines and for names; an index offset for clipped ones."""
     put(folder, a__md="x needle\n", b__md=b"\x89PNG\r\n needle", c__md="needle password: hunter2-plum-77x\n")
