@@ -104,12 +104,18 @@ def compare(first: Path, second: Path, mode: str, metric: str, tolerance: float 
     Example:
       arr eval compare before.json run.json
     """
+    from arr_sql.errors import InputError
     from arr_sql.evaluation import compare as comparing
 
     one, other = _read(first), _read(second)
+    if comparing.is_expectation(one):
+        raise InputError(f"'{first}' holds expectations. Give the run first: `arr eval compare {second} {first}`.")
     if comparing.is_expectation(other):
         _print_checks(comparing.check(one, other, tolerance), as_json)
         return
+    for path, run in ((first, one), (second, other)):
+        if "topics" not in run:
+            raise InputError(f"'{path}' holds figures without topics: it can be compared with expectations only.")
     found = comparing.compare(one, other, mode, metric)
     if as_json:
         from dataclasses import asdict

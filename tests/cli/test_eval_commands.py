@@ -70,12 +70,16 @@ def test_explain_says_where_each_item_was_lost(gold: Path, tmp_path: Path) -> No
         (("run", "small", "--store", "mine"), "not empty"),
         (("explain", "small", "t99"), "There is no topic 't99'"),
         (("compare", "small/set.json", "small/set.json"), "neither a run nor expectations"),
+        (("compare", "low.json", "figures.json"), "Give the run first: `arr eval compare figures.json low.json`"),
+        (("compare", "figures.json", "figures.json"), "compared with expectations only"),
     ],
 )
 def test_mistakes_name_the_next_step(gold: Path, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
     """No traceback, nothing written."""
     put(tmp_path / "mine" / "thesis.md", "mine")
     (tmp_path / "empty").mkdir()
+    put(tmp_path / "low.json", json.dumps({"expected": {"small": {"bm25": {"ndcg_at_10": 0.1}}}}))
+    put(tmp_path / "figures.json", json.dumps({"measured": {"small": {"bm25": {"ndcg_at_10": 0.1}}}}))
     put(tmp_path / "broken.json", json.dumps({**single_file(), **head(scopes={"main": {}})}))
     ran = arr("eval", *arguments, cwd=tmp_path)
     assert ran.code in (1, 2) and words in ran.err, ran
