@@ -107,7 +107,7 @@ class HotGrep:
             kept = self._scopes.get(scope.values())
         if kept is None or kept.lines is not search.lines or kept.state != search.state:
             return
-        learned, lines = None, search.lines
+        learned, new, lines = None, None, search.lines
         try:
             reader = self._open()
             try:
@@ -122,13 +122,18 @@ class HotGrep:
             new = lines.learn(learned) if learned else lines
         except (ArrError, sqlite3.Error, _Stopped):
             new = None
+        finally:  # also after a fault of ours: a vocabulary that knows more words than there are lines of would lose lines
+            self._put(kept, search, learned, new)
+
+    def _put(
+        self, kept: HotScope, search: HotSearch, learned: Sequence[LearnedFile] | None, new: HotLines | None
+    ) -> None:
         with self._lock:
             if new is None or kept.lines is not search.lines or kept.state != search.state:
                 # A sync came between. The vocabulary may have grown by words of which no line is known: begin anew.
                 if learned:
                     kept.lines = HotLines.empty()
-                return
-            if learned is not None:
+            elif learned is not None:
                 kept.lines = new
                 places = {file.place for file in learned}
                 kept.refused |= {note.place: note.file[1:] for note in search.notes if note.place not in places}

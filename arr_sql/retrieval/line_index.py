@@ -126,7 +126,7 @@ class LineIndex:
     def holding(self, wanted: Wanted) -> Mapping[str, Sequence[int]] | None:
         """By folder the numbers of the files whose sieves may hold what is wanted; None where each folder is to be asked.
 
-        An index that is asked again is asked as a whole, which takes a twentieth of the time and needs NumPy.
+        An index that is asked again is asked as a whole, which is quicker and needs NumPy.
         """
         self._asked += 1
         if not wanted or self._asked < FROM_QUESTION:

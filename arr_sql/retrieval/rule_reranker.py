@@ -9,7 +9,7 @@ word of the query, so its last one stands above all that it does not name. docs/
 
 The 20 candidates are those with the best channel parts, not the first 20 of the fused order: an item that one channel
 alone found at rank 1 stands there behind every item that two channels both found in their first 61. The rest
-follow in fused order; nothing is dropped or added.
+follow in fused order; nothing is dropped or added, unless the caller says that only the first few are wanted.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ FULL_CONFIDENCE = 0.4
 """A lexical list whose best hits hold this share of the query (by weight) counts in full."""
 FULL_SPREAD = 0.08
 """A vector list whose best hit is by this much nearer than its 50th (or last) counts in full. In cosines."""
-MOST_KEPT = 8 << 20
-"""Characters of texts and their terms that are kept for the next question, then forgotten together: some 2,000 chunks."""
+MOST_KEPT = 4 << 20
+"""Characters of texts with their terms, and again of texts in the form of phrases, that are kept for the next question, then
+forgotten together: some 1,000 chunks each."""
 ROUNDING = 1e-9
 """More than the rounding of a sum of parts."""
 SPREAD_TO, SPREAD_FROM = 50, 10
@@ -196,7 +197,7 @@ def _channel_parts(item: Fused, ranges: Mapping[tuple[str, int], _Range], weight
         if words is not None and are_foreign(script, unspaced_share(item.hit.content)):
             weight = weights.vector + weights.bm25 * words.confidence
         part = weight * (1.0 if width <= 0 else (score / 2 - low) / width)
-        parts[channel] = max(parts[channel], part) if channel in parts else max(0.0, part)
+        parts[channel] = max(parts.get(channel, 0.0), part)
     return parts
 
 

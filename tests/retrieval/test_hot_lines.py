@@ -449,6 +449,25 @@ def test_what_changes_while_it_is_learned_is_learned_anew(lab: tuple[ResearchDat
     assert known(hot) == {"a.md", "c.txt", "sub/b.txt"}
 
 
+def test_a_fault_while_learning_loses_no_line(lab: tuple[ResearchDatabase, Path]) -> None:
+    """The vocabulary has grown by then: what is learned next must not take its words for known."""
+    database, _ = lab
+    hot, plain = at_rest(database), HotLines.learn
+
+    def learn(self: HotLines, learned: Sequence[LearnedFile]) -> HotLines:
+        plain(self, learned)
+        raise MemoryError
+
+    with mock.patch.object(HotGrep, "learn", lambda self, scope, search: searches.append(search)):
+        searches: list[HotSearch] = []
+        ask(database, hot, "alpha")
+    with mock.patch.object(HotLines, "learn", learn), pytest.raises(MemoryError):
+        hot._learn(SCOPE, searches[0])
+    for query in ("alpha", "beta", "alpha"):
+        assert ask(database, hot, query) == ask(database, None, query)
+    assert known(hot) == {"a.md", "sub/b.txt"}
+
+
 def test_closing_stops_what_is_being_learned(lab: tuple[ResearchDatabase, Path]) -> None:
     """And nothing is learned after it."""
     database, _ = lab
