@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 # Where each public name lives. They are imported when first used: `arr --help` needs none of them.
 _HOMES = {
     "connect": "arr_sql.database",
+    "missing_words": "arr_sql.retrieval.missing_words",
     "add_functions": "arr_sql.database.sql_store",
     "ResearchDatabase": "arr_sql.database",
     "ArrError": "arr_sql.errors",
@@ -58,6 +59,7 @@ __all__ = [
     "__version__",
     "add_functions",
     "connect",
+    "missing_words",
 ]
 
 if TYPE_CHECKING:
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
     from arr_sql.database import ResearchDatabase, connect
     from arr_sql.database.sql_store import add_functions
     from arr_sql.errors import ArrError, InputError, StateError, StoreError
+    from arr_sql.retrieval.missing_words import missing_words
 
 
 def __getattr__(name: str) -> Any:

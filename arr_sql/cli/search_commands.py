@@ -64,7 +64,9 @@ def search(
         )
         is_empty = not result.evidence and database.status().get("sources", 0) == 0
     if as_json:
-        print_json(result.model_dump(mode="json"))
+        from arr_sql.retrieval.missing_words import missing_words
+
+        print_json({**result.model_dump(mode="json"), "missing_words": missing_words(query, result.evidence)})
     else:
         print_result(query, result, full=full)
         for trace in result.traces:
@@ -96,6 +98,7 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
     """The answer for people: evidence, then what ran, then what was refused or weaker."""
     from arr_sql.cli._lines import print_pieces, print_text
     from arr_sql.core.router_models import REASON_TEXT
+    from arr_sql.retrieval.missing_words import missing_words
     from arr_sql.retrieval.snippet import best_lines
 
     for number, item in enumerate(result.evidence, 1):
@@ -128,6 +131,8 @@ def print_result(query: str, result: Any, *, full: bool = False) -> None:
         far = "" if by is None else f" What came nearest is too far from the question ({by:.3f} below the floor)"
         weak = f"{far}; `--no-floor` shows it." if far else ""
         echo(sentences.get(result.state, result.state) + weak)
+    if missing := missing_words(query, result.evidence):
+        print_text(f"Missing:  {visible(', '.join(missing))} (in none of these texts)", fg="yellow")
     if result.plan.reason.startswith("language model"):
         print_text(f"Plan:     {result.plan.reason}, {_plan_words(result.plan)}", dim=True)
     ran = "  ".join(

@@ -131,8 +131,8 @@ def without_endings(chunk: str) -> str:
 
 
 def is_little(chunk: str) -> bool:
-    """Tell whether a chunk holds nothing but little words: ``the``, ``and/or``, ``e.g``."""
-    return all(run.lower() in _LITTLE for run in _LETTERS.findall(chunk) or ("0",))
+    """Tell whether a chunk holds nothing but little words: ``the``, ``and/or``, ``e.g``. With a digit it is a name: ``E501``."""
+    return not any(map(str.isdigit, chunk)) and all(run.lower() in _LITTLE for run in _LETTERS.findall(chunk) or ("0",))
 
 
 def is_name(chunk: str) -> bool:

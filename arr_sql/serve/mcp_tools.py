@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from arr_sql.core.canonical import sha256_text
 from arr_sql.core.research_models import memory_name
 from arr_sql.core.router_models import REASON_TEXT, Degradation, Rejection
+from arr_sql.retrieval.missing_words import missing_words
 from arr_sql.serve import mcp_values as values
 from arr_sql.serve.mcp_values import MAX_K, WINDOW, Arguments, Output
 
@@ -55,6 +56,7 @@ def search(database: ResearchDatabase, asked: values.SearchArguments) -> values.
     evidence, cut = _bounded(result.evidence)
     return values.SearchOutput(
         retrieval_id=result.retrieval_id, state=result.state, partial=result.partial, evidence=evidence, cut=cut,
+        missing_words=list(missing_words(asked.query, result.evidence)),
         channels=[
             values.Channel(
                 round=trace.round_index + 1, tool=trace.tool_name, state=trace.state, matched=trace.candidate_count,
@@ -170,7 +172,8 @@ def status(database: ResearchDatabase, asked: values.NoArguments) -> values.Stat
 READING = (
     Tool("search", "Search the project's evidence",
          "Find evidence for a question in the project's notes, code, papers, logs and published memories. Each piece has its "
-         "source, lines, freshness and rank; state and weaker say whether everything could be searched.",
+         "source, lines, freshness and rank; state and weaker say whether everything could be searched, "
+         "missing_words which words of the question no piece holds.",
          values.SearchArguments, values.SearchOutput, search),
     Tool("plan", "Show the retrieval plan", "Show which channels a question would be put to, and whether each call would be "
          "admitted. Runs nothing.", values.PlanArguments, values.PlanOutput, plan),

@@ -152,12 +152,16 @@ class Remark(BaseModel):
 
 
 class SearchOutput(Output):
-    """Of ``search``. ``state`` is found, nothing_found, or incomplete: not everything could be searched."""
+    """Of ``search``. ``state`` is found, nothing_found, or incomplete: not everything could be searched.
+
+    ``missing_words`` are words of the query that no piece of the evidence holds: what was found may be near and no answer.
+    """
 
     retrieval_id: str
     state: Literal["found", "nothing_found", "incomplete"]
     partial: bool
     evidence: list[Evidence]
+    missing_words: list[str]
     channels: list[Channel]
     weaker: list[Remark]
     refused: list[Remark]

@@ -77,6 +77,7 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "items.one": ("1 piece of evidence in {ms} ms", "1 条证据，用时 {ms} 毫秒"),
     "items": ("{count} pieces of evidence in {ms} ms", "{count} 条证据，用时 {ms} 毫秒"),
+    "missing": ("Words of the question that none of these texts holds", "问题中这些文字都没有的词"),
     "weaker": ("Weaker than asked", "比要求的弱"),
     "refused": ("Refused", "被拒绝"),
     "times": ("{count} times", "{count} 次"),

@@ -14,6 +14,7 @@ from tests.retrieval.test_answer_floor import Fitted
 
 RESULT_KEYS = {
     "retrieval_id", "evidence", "traces", "rejections", "degradations", "partial", "state", "plan",
+    "missing_words",
 }  # fmt: skip
 EVIDENCE_KEYS = {
     "chunk_id", "scope", "content", "source_ref", "locator", "content_hash", "channels", "rrf_score", "rerank_score",

@@ -240,6 +240,13 @@ def test_repeated_words_add_up_and_views_weigh_less() -> None:
     assert query_terms("缓") == {"缓": 1.0}
 
 
+@pytest.mark.parametrize("name", ["E501", "E0308", "E-4013", "A100", "I-95", "a_1"])
+def test_letters_that_are_little_words_are_names_beside_digits(name: str) -> None:
+    """``a``, ``e`` and ``I`` are little words, ``e.g.`` and ``and/or`` hold nothing else; a code that begins so is a name."""
+    assert identifiers(f"why did {name} happen on it") == [name]
+    assert identifiers("e.g. this and/or that, i.e. a") == []
+
+
 def test_identifiers() -> None:
     """Names are told from words, once each, in order, with their case."""
     text = (

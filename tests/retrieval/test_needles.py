@@ -24,6 +24,7 @@ from arr_sql.retrieval.needles import MAX_NEEDLES, needles
         ),
         ("is \\alpha the C++ or the .NET one", ["\\alpha", "C++", ".NET"]),
         ("write to amy@lab.example about QX-774120", ["amy@lab.example", "QX-774120"]),
+        ("why did E4013 happen on the A100, and what is E-4012?", ["E4013", "A100", "E-4012"]),
         ("run it with --dry-run and k=v2", ["--dry-run", "k=v2"]),
     ],
 )

@@ -13,6 +13,7 @@ from typing import Any
 
 from arr_sql.core.router_models import RouterResult
 from arr_sql.core.term_marks import Kind, language_of, parts, wanted_terms
+from arr_sql.retrieval.missing_words import EvidenceText, missing_words, words_missing
 from arr_sql.retrieval.snippet import best_lines
 
 EXCERPT_LINES = 5
@@ -103,6 +104,7 @@ class RetrievalView:
     rejections: list[dict[str, Any]]
     plan_reason: str
     plan_origin: str
+    missing: tuple[str, ...] = ()
     at: str = ""
     actor: str = ""
     is_record: bool = False
@@ -116,6 +118,7 @@ def view_of_result(result: RouterResult, query: str, ms: float) -> RetrievalView
         retrieval_id=result.retrieval_id, query=query, query_hash="", state=result.state, is_partial=result.partial, ms=ms,
         items=_items(value["evidence"], query), bars=_bars(value["traces"], value["plan"]),
         degradations=value["degradations"], rejections=value["rejections"], plan_reason=result.plan.reason, plan_origin="",
+        missing=missing_words(query, result.evidence),
     )  # fmt: skip
 
 
@@ -127,8 +130,18 @@ def view_of_record(record: Mapping[str, Any]) -> RetrievalView:
         is_partial=record["partial"], ms=record["duration_ms"], items=_items(record["evidence"], record["query"] or ""),
         bars=_bars(record["traces"], record["plan"]), degradations=record["degradations"], rejections=record["rejections"],
         plan_reason=record["plan"]["reason"], plan_origin=record["plan_origin"], at=record["at"], actor=record["actor"],
-        is_record=True, facts={name: str(record[name]) for name in kept if record[name] is not None},
+        missing=_missing_in_record(record), is_record=True, facts={name: str(record[name]) for name in kept if record[name] is not None},
     )  # fmt: skip
+
+
+def _missing_in_record(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Nothing where the query or a text is gone."""
+    texts = [
+        EvidenceText((item.get("metadata") or {}).get("heading") or "", item["content"], item["source_ref"])
+        for item in record["evidence"]
+        if item["content"] is not None
+    ]
+    return words_missing(record["query"] or "", texts) if len(texts) == len(record["evidence"]) else ()
 
 
 # --- evidence -----------------------------------------------------------------------------------------------------------
