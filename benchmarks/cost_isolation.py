@@ -64,8 +64,8 @@ def measure(paths: dict[str, Path], work: Path, questions: list[str]) -> dict[st
     for database in databases.values():
         for text in questions[:5]:
             database.search(text)
-            database._hot_grep.wait()
-        database._hot_vectors.wait()
+            database._hot.grep.wait()
+        database._hot.vectors.wait()
     for text in questions[5:]:
         for name, plan in PLANS.items():
             answers = {}

@@ -108,6 +108,16 @@ def start_up(report: Any) -> list[Row]:
     ]  # fmt: skip
 
 
+def server_calls(report: Any) -> list[Row]:
+    """A call with and without what the server keeps."""
+    memory, none = (report["figures"][name]["p50_ms"] for name in ("memory", "none"))
+    return [
+        Row("a search through MCP", _ms(memory), memory / none, "nothing kept between calls"),
+        Row("nothing kept between calls", _ms(none)),
+        Row("answers that differ", str(report["differ"])),
+    ]
+
+
 def bm25_speed(report: Any) -> list[Row]:
     """The channel cold and hot beside its peers."""
     bounds = {"ours cold / FTS5 cold": 0.6, "ours hot / bm25s": 1.0}
@@ -241,6 +251,9 @@ BENCHMARKS = {
         "Other scopes in the file", "python -m benchmarks.cost_isolation --json {json}", cost_isolation
     ),
     "start_up": Benchmark("A command's start", "python -m benchmarks.start_up --json {json}", start_up),
+    "server_calls": Benchmark(
+        "A server that is asked again", "python -m benchmarks.server_calls --json {json}", server_calls
+    ),
     "bm25_speed": Benchmark("The channel bm25", "python -m benchmarks.bm25_speed --json {json}", bm25_speed),
     "vector_search": Benchmark("The channel vector", "python -m benchmarks.vector_search --json", vector_search),
     "grep_speed": Benchmark("Lines", "python -m benchmarks.grep_speed --each 3 --rounds 5 --json {json}", grep_speed),

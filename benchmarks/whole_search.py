@@ -151,10 +151,10 @@ def measure(corpora: Corpora, folder: Path, most_peers: Sequence[str]) -> dict[s
     for _ in range(WARM_UP):  # the process is warm: vectors and lines are in memory
         text = asker.question()
         database.search(text)
-        database._hot_grep.wait()
+        database._hot.grep.wait()
         for ask in peers.values():
             ask(text, corpora.embed(text))
-    database._hot_vectors.wait()
+    database._hot.vectors.wait()
     catalog, _ = database._catalog()
     channels = {registration.name: registration.channel for registration in catalog}
     found: dict[str, list[list[str]]] = {"whole": [], **{name: [] for name in peers}}

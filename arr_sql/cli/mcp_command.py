@@ -59,7 +59,10 @@ def mcp(port: int | None, allow_propose: bool, only_list: bool, where: Where) ->
         raise InputError("The MCP server needs the extra `mcp`: pip install 'arr-sql[mcp]'.") from None
     desk.check()
     if port is None:
-        serve_stdio(desk)
+        try:
+            serve_stdio(desk)
+        finally:
+            desk.close()
         return
     made = "" if token else secrets.token_urlsafe(32)
 
@@ -68,4 +71,7 @@ def mcp(port: int | None, allow_propose: bool, only_list: bool, where: Where) ->
         if made:
             note(f"Token: {made}")
 
-    serve_http(desk, port, token or made, ready)
+    try:
+        serve_http(desk, port, token or made, ready)
+    finally:
+        desk.close()

@@ -42,7 +42,8 @@ def ui(port: int, open_browser: bool, record: bool, where: Where) -> None:
         taken = bound.getsockname()[1]
         token = new_token()
         address = f"http://{server.HOST}:{taken}/?token={token}"
-        app = Inspector(project, record=record).app(token=token, port=taken)
+        inspector = Inspector(project, record=record)
+        app = inspector.app(token=token, port=taken)
 
         def ready() -> None:
             echo(address)
@@ -50,5 +51,8 @@ def ui(port: int, open_browser: bool, record: bool, where: Where) -> None:
             if open_browser and click.launch(address) != 0:
                 note("No browser could be opened. Open the address yourself.")
 
-        server.serve(app, bound, ready)
+        try:
+            server.serve(app, bound, ready)
+        finally:
+            inspector.close()
     note("Stopped.")

@@ -21,17 +21,13 @@ from arr_sql.core.migrations import require_current
 from arr_sql.core.project import Project
 from arr_sql.core.research_models import ScopeKey
 from arr_sql.database.advice import installed_language_model
+from arr_sql.database.hot_store import HotStore, SharedHotStore
 from arr_sql.database.sql_store import add_functions
 from arr_sql.index.embedders.protocol import Embedder
 from arr_sql.index.text_index import TEXT_INDEX_VERSION, index_is_foreign, rebuild_text_index
 from arr_sql.memory.audit_log import append_event, current_actor
 from arr_sql.policy.retrieval_router import Limits
 from arr_sql.retrieval.catalog import Channel
-from arr_sql.retrieval.hot_chunks import HotChunks
-from arr_sql.retrieval.hot_grep import HotGrep
-from arr_sql.retrieval.hot_postings import HotPostings
-from arr_sql.retrieval.hot_vectors import HotVectors
-from arr_sql.retrieval.line_index import LineIndexes
 from arr_sql.retrieval.vector_retriever import QueryVectors
 
 if TYPE_CHECKING:
@@ -49,11 +45,12 @@ class DatabaseBase:
         self, path: Path, scope: ScopeKey, *, project_folder: Path | None = None, actor: str | None = None,
         clock: Callable[[], datetime] = utc_now, embedder: Callable[[], Embedder | None] | None = None,
         keep_query: bool = True, max_file_bytes: int = DEFAULT_MAX_FILE_BYTES, limits: Limits = Limits(),
-        language_model: Callable[[], LanguageModel] | None = None,
+        language_model: Callable[[], LanguageModel] | None = None, shared_hot: SharedHotStore | None = None,
     ) -> None:  # fmt: skip
         """``embedder`` gives the embedding model when it is first needed, None when there is none.
 
-        ``language_model`` gives the model that a search may ask for advice (default: the environment's).
+        ``language_model`` gives the model that a search may ask for advice (default: the environment's). ``shared_hot`` is
+        what this process keeps in memory of the file while it is closed; without it that lasts until ``close``.
         """
         path = follow_link(path)
         self.path, self.scope = path, scope
@@ -65,11 +62,7 @@ class DatabaseBase:
         self._language_model_source = language_model or installed_language_model
         self._query_vectors: QueryVectors | None = None
         self._older: dict[str, QueryVectors | None] = {}
-        self._hot_postings = HotPostings()
-        self._hot_chunks = HotChunks()
-        self._hot_grep = HotGrep(lambda: open_reader(path))
-        self._line_indexes = LineIndexes()
-        self._hot_vectors = HotVectors(lambda: open_reader(path))
+        self._shared_hot, self._hot_store = shared_hot, HotStore(path) if shared_hot is None else None
         self._writer: Connection | None = None
         self._readers: dict[str, Connection] = {}
         self._reader_of: dict[str, str] = {}
@@ -77,6 +70,9 @@ class DatabaseBase:
         self._extra_channels: list[Callable[[Connection], Channel]] = []
         try:
             require_current(self._reader("main"), path)
+            if self._hot_store is None and shared_hot is not None:
+                with store_errors(path):
+                    self._hot_store = shared_hot.borrow(self._reader("main"))
         except BaseException:
             self.close()  # nobody else has it: on Windows a file that is open can't be moved away
             raise
@@ -110,8 +106,11 @@ class DatabaseBase:
 
     def close(self) -> None:
         """Close all connections. Closing twice is harmless."""
-        self._hot_vectors.close()
-        self._hot_grep.close()
+        if self._shared_hot is None:
+            self._hot.close()
+        elif self._hot_store is not None:
+            self._shared_hot.give_back(self._hot_store, self._readers.get("main"))
+            self._hot_store = None
         for connection in (*self._readers.values(), *self._abandoned):
             connection.close()
         self._readers.clear()
@@ -119,6 +118,12 @@ class DatabaseBase:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+
+    @property
+    def _hot(self) -> HotStore:
+        """What is kept in memory of the file."""
+        assert self._hot_store is not None, "a database that shares its memory is not used after close"
+        return self._hot_store
 
     def _reader(self, name: str) -> Connection:
         """A warm read connection of its own for each channel: one connection serves one thread at a time."""

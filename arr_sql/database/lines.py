@@ -104,7 +104,7 @@ class LineMethods(SourceMethods):
                 continue
             if row.only_file is None:
                 with store_errors(self.path):
-                    index = self._line_indexes.of(self._reader("main"), self.scope, row.id)
+                    index = self._hot.line_indexes.of(self._reader("main"), self.scope, row.id)
                 if index is not None:
                     opened.indexes[row.id] = index
         return opened

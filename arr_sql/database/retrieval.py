@@ -123,7 +123,7 @@ class RetrievalMethods(DatabaseBase):
         """The floor's weights are fitted for one model: where the scope's vectors are another's, there is no floor."""
         fitted = AnswerFloor()
         with store_errors(self.path):
-            models = {row["model_id"] for row in self._hot_vectors.state(self._reader("main"), self.scope)}
+            models = {row["model_id"] for row in self._hot.vectors.state(self._reader("main"), self.scope)}
         return Policy(floor=fitted) if floor and models == {fitted.model_id} else Policy()
 
     def _recorded(
@@ -160,22 +160,22 @@ class RetrievalMethods(DatabaseBase):
             self._reader("vector"),
             self._vectors,
             self._has_model,
-            self._hot_vectors,
+            self._hot.vectors,
             self._older_vectors,
             clock=lambda: now or self._clock(),
-            by_row=self._hot_chunks.hits,
+            by_row=self._hot.chunks.hits,
         )
         catalog.register(MemoryRetriever(self._reader("research-memory"), lambda: now or self._clock()))
-        catalog.register(Bm25Retriever(self._reader("bm25"), hot=self._hot_postings, by_row=self._hot_chunks.hits))
+        catalog.register(Bm25Retriever(self._reader("bm25"), hot=self._hot.postings, by_row=self._hot.chunks.hits))
         catalog.register(vector)
         catalog.register(
             GrepRetriever(
                 self._reader("grep"),
                 roots or self._grep_roots,
-                hot=self._hot_grep,
-                by_row=self._hot_chunks.hits,
-                indexes=self._line_indexes,
-                postings=self._hot_postings,
+                hot=self._hot.grep,
+                by_row=self._hot.chunks.hits,
+                indexes=self._hot.line_indexes,
+                postings=self._hot.postings,
             )
         )
         for number, make in enumerate(self._extra_channels):

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import SCOPE_COLUMNS
 from arr_sql.core.statements import load
 from arr_sql.errors import InputError, StateError
-from arr_sql.memory.audit_log import GENESIS, event_hash
+from arr_sql.memory.audit_log import GENESIS, event_hash, hash_at
 from arr_sql.memory.audit_verify import Damage, VerifyReport, read_chain
 
 EVENT_FIELDS = ("seq", "scope_seq", "revision", "at", "actor", "kind", "subject_kind", "subject_id", "subject_hash")
@@ -125,12 +126,7 @@ def anchor_damages(anchors: Sequence[Anchor], hash_at: Callable[[int], str | Non
 
 def database_hash_at(connection: Connection) -> Callable[[int], str | None]:
     """The hashes of the log in a database, by number."""
-
-    def hash_at(seq: int) -> str | None:
-        row = connection.execute(load("read_event_hash"), {"seq": seq}).fetchone()
-        return row["hash"] if row else None
-
-    return hash_at
+    return partial(hash_at, connection)
 
 
 def with_last_event(damages: Sequence[Damage], last: int) -> list[Damage]:

@@ -50,6 +50,12 @@ def last_event(connection: Connection) -> Any:
     return connection.execute(load("read_last_event")).fetchone()
 
 
+def hash_at(connection: Connection, seq: int) -> str | None:
+    """The hash of the event of that number; None when there is none."""
+    row = connection.execute(load("read_event_hash"), {"seq": seq}).fetchone()
+    return None if row is None else str(row["hash"])
+
+
 def append_event(
     connection: Connection, *, scope_id: int | None, revision: int | None, at: datetime, actor: str, kind: str,
     subject_kind: str, subject_id: str, subject_hash: str, details: Mapping[str, Any],

@@ -75,7 +75,7 @@ class _Held:
 
 
 class HotVectors:
-    """Belongs to one open database. ``close`` stops the thread and lets the memory go."""
+    """For one file. Safe to use from several threads, on one revision or two. ``close`` stops the thread and lets the memory go."""
 
     def __init__(
         self, open_connection: Callable[[], Connection], budget: _Budget = BUDGET, fewest: int = FEWEST
@@ -98,20 +98,27 @@ class HotVectors:
             self._replace(scope, held)
         return held.models
 
-    def axis(self, reader: Connection, scope: ScopeKey, model: int) -> LanguageAxis | None:
-        """As ``read_language_axis``, read once a revision. Call it after ``state``, on the same snapshot."""
+    def axis(self, reader: Connection, scope: ScopeKey, row: Any) -> LanguageAxis | None:
+        """As ``read_language_axis``, read once a revision, for the model of ``row``, one of ``state`` on the same snapshot."""
+        model = row["model"]
         with self._lock:
-            held = self._held if self._scope == scope else None
+            held = self._held_of(scope, row)
         if held is None:
             return read_language_axis(reader, scope, model)
         if model not in held.axes:
             held.axes[model] = read_language_axis(reader, scope, model)
         return held.axes[model]
 
+    def _held_of(self, scope: ScopeKey, row: Any) -> _Held | None:
+        """What is held, where ``row`` is of it: another question may have seen another revision in between."""
+        held = self._held
+        same = held is not None and self._scope == scope and any(one is row for one in held.models)
+        return held if same else None
+
     def candidates(self, scope: ScopeKey, row: Any, vector: bytes, k: int) -> list[int] | None:
         """Ids of the vectors that may be among the ``k`` nearest, or None: then the file is to be scanned.
 
-        ``row`` is the row of ``state`` for the model of ``vector``; call it after ``state``, on the same snapshot.
+        ``row`` is the row of ``state`` for the model of ``vector``, on the same snapshot.
         """
         codes = self._codes(scope, row)[0]
         return None if codes is None else codes.candidates(vector, k)
@@ -128,8 +135,8 @@ class HotVectors:
     ) -> tuple[VectorCodes | None, dict[int, tuple[str, int]] | None]:
         """What is held for this model. A question for which nothing is held counts, and the third starts the reading."""
         with self._lock:
-            held = self._held
-            if held is None or self._scope != scope:
+            held = self._held_of(scope, row)
+            if held is None:
                 return None, None
             if held.codes is not None:
                 return (held.codes, held.chunks) if held.model == row["model"] else (None, None)

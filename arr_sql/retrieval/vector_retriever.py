@@ -118,7 +118,7 @@ class VectorRetriever:
             return ChannelAnswer("unavailable", code=ReasonCode.MODEL_FAILED)
         if vector is None:
             return ChannelAnswer("empty")
-        axis = None if vectors.is_final else self._axis(scope, mine["model"])
+        axis = None if vectors.is_final else self._axis(scope, mine)
         if axis is not None:
             vector = axis.taken_from(vector)
         self.used[query], self.fingerprint = vector, vectors.fingerprint
@@ -135,10 +135,10 @@ class VectorRetriever:
             detail["language_axis_texts"] = axis.texts
         return ChannelAnswer("ok" if hits else "empty", hits, compared, detail=detail)
 
-    def _axis(self, scope: ScopeKey, model: int) -> LanguageAxis | None:
+    def _axis(self, scope: ScopeKey, model: Any) -> LanguageAxis | None:
         if self._hot is not None:
             return self._hot.axis(self._reader, scope, model)
-        return read_language_axis(self._reader, scope, model)
+        return read_language_axis(self._reader, scope, model["model"])
 
     def _better(
         self, models: list[Any], counted: str, fingerprint: str, indexed: int

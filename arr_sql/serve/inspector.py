@@ -1,8 +1,9 @@
 """``arr ui``: the store as pages, for the person at this machine.
 
 Rendered here, without scripts and without anything from elsewhere. The pages only read: each request opens the database
-anew and closes it, and nothing on a page changes a memory, a source or a file. A search is recorded only where
-``record`` was asked for (``arr ui --record``). Who may ask is decided in :mod:`arr_sql.serve.guard`.
+anew and closes it, what it read staying in memory for the next, and nothing on a page changes a memory, a source or a
+file. A search is recorded only where ``record`` was asked for (``arr ui --record``). Who may ask is decided in
+:mod:`arr_sql.serve.guard`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from starlette.routing import Route
 from arr_sql.core.project import Project
 from arr_sql.database import ResearchDatabase
 from arr_sql.database.base import installed_embedder
+from arr_sql.database.hot_store import SharedHotStore
 from arr_sql.errors import ArrError, InputError
 from arr_sql.index.embedders.protocol import Embedder
 from arr_sql.serve.guard import Guard
@@ -43,6 +45,11 @@ class Inspector:
         self._load, self._lock = embedder, threading.Lock()
         self._embedder: Embedder | None = None
         self._is_loaded = False
+        self._hot = SharedHotStore(project.database)
+
+    def close(self) -> None:
+        """Let go of what is kept in memory between requests."""
+        self._hot.close()
 
     def app(self, *, token: str, port: int) -> Guard:
         """The application that answers at ``port``, guarded by ``token``."""
@@ -130,7 +137,7 @@ class Inspector:
     # --- parts ----------------------------------------------------------------------------------------------------------
 
     def _open(self) -> ResearchDatabase:
-        return ResearchDatabase.of_project(self._project, embedder=self._shared_embedder)
+        return ResearchDatabase.of_project(self._project, embedder=self._shared_embedder, shared_hot=self._hot)
 
     def _shared_embedder(self) -> Embedder | None:
         """The model, loaded once for all requests when the first needs it."""

@@ -18,6 +18,7 @@ from arr_sql.core.canonical import sha256_text
 from arr_sql.core.project import Project
 from arr_sql.database import ResearchDatabase
 from arr_sql.database.base import shared_embedder
+from arr_sql.database.hot_store import SharedHotStore
 from arr_sql.errors import ArrError, InputError, StateError, StoreError
 from arr_sql.memory.audit_log import current_actor
 from arr_sql.serve.mcp_tools import PROPOSING, READING, Tool
@@ -55,12 +56,19 @@ class Desk:
     def __init__(self, project: Project, *, may_propose: bool, **options: Any) -> None:
         """``options`` go to every ResearchDatabase that a call opens."""
         self.project, self.may_propose = project, may_propose
-        self._options = {"embedder": shared_embedder, "actor": current_actor(), **options}
+        self._hot = SharedHotStore(project.database)
+        self._options = {
+            "embedder": shared_embedder, "actor": current_actor(), "shared_hot": self._hot, **options,
+        }  # fmt: skip
         self.tools: dict[str, Tool] = {tool.name: tool for tool in (*READING, *((PROPOSING,) if may_propose else ()))}
 
     def check(self) -> None:
         """Open and close the file once. Raises StoreError before a client waits for an answer."""
         ResearchDatabase.of_project(self.project, **self._options).close()
+
+    def close(self) -> None:
+        """Let go of what is kept in memory between calls."""
+        self._hot.close()
 
     def call(
         self, name: str, arguments: Mapping[str, Any], client: Client, is_cancelled: Callable[[], bool] = lambda: False

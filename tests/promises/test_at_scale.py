@@ -146,7 +146,7 @@ def test_answers_are_the_same_each_time(large: Path, copy: Path) -> None:
     with opened(copy, SCOPE, large) as first:
         cold = answers(first)
         answers(first)
-        first._hot_vectors.wait()
+        first._hot.vectors.wait()
         assert answers(first) == cold
     with opened(copy, SCOPE, large) as second:
         assert answers(second) == cold

@@ -90,11 +90,11 @@ def test_no_more_is_kept_than_the_bound(reader: Connection, most: int) -> None:
 def test_a_question_asked_again_gets_the_same_answer(store: ResearchDatabase) -> None:
     """Whatever the channels keep from the one time to the next, inside the snapshot of a search."""
     # What was just written is not kept.
-    store._hot_grep = HotGrep(lambda: open_reader(store.path), now_ns=lambda: time.time_ns() + 10**11)
+    store._hot.grep = HotGrep(lambda: open_reader(store.path), now_ns=lambda: time.time_ns() + 10**11)
     asked = []
     for _ in range(6):
         asked.append(store.search("router Heading 7", write_record=False))
-        store._hot_grep.wait()
+        store._hot.grep.wait()
     for result in asked:
         assert [trace.state for trace in result.traces if trace.tool_name != "vector"] == ["empty", "ok", "ok"]
         assert result.evidence == asked[0].evidence and result.degradations == asked[0].degradations

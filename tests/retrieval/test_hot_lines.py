@@ -352,7 +352,7 @@ def test_a_search_stays_whole_however_often_it_is_asked(make_database: MakeDatab
         (tmp_path / "docs" / name).write_text(text, encoding="utf-8")
     database = make_database(folder=tmp_path / "docs", embedder=FakeEmbedder)
     database.add(tmp_path / "docs")
-    database._hot_grep = at_rest(database)
+    database._hot.grep = at_rest(database)
     for with_vectors in (False, True):
         if with_vectors:
             database.embed()
@@ -362,8 +362,8 @@ def test_a_search_stays_whole_however_often_it_is_asked(make_database: MakeDatab
             found = []
             for _ in range(3):
                 found.append(database.search("alpha", write_record=False))
-                database._hot_grep.wait()
-            assert known(database._hot_grep)
+                database._hot.grep.wait()
+            assert known(database._hot.grep)
             assert len({repr(result.evidence) for result in found}) == 1
             for result in found:
                 assert [trace.state for trace in result.traces if trace.tool_name == "grep"] == ["ok"]

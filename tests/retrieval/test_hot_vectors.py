@@ -13,6 +13,7 @@ from arr_sql.database import ResearchDatabase
 from arr_sql.errors import StoreError
 from arr_sql.retrieval.catalog import ChannelAnswer
 from arr_sql.retrieval.hot_vectors import COLD_QUESTIONS, HotVectors, _Budget
+from arr_sql.retrieval.language_axis import read_language_axis
 from arr_sql.retrieval.vector_retriever import VectorRetriever, from_embedder
 from tests.conftest import SCOPE, FakeEmbedder, MakeDatabase
 
@@ -175,10 +176,38 @@ def test_closing_a_database_ends_its_thread(store: ResearchDatabase) -> None:
 
 def test_a_search_gives_the_same_result_from_memory(store: ResearchDatabase) -> None:
     """The whole answer of `search`, with what the database itself keeps."""
-    store._hot_vectors = HotVectors(lambda: open_reader(store.path), _Budget(1 << 20), fewest=1)
+    store._hot.vectors = HotVectors(lambda: open_reader(store.path), _Budget(1 << 20), fewest=1)
     before = store.search("router design", write_record=False)
     for _ in range(COLD_QUESTIONS + 1):
         store.search("router design", write_record=False)
-    assert store._hot_vectors.wait()
+    assert store._hot.vectors.wait()
 
     assert store.search("router design", write_record=False).evidence == before.evidence
+
+
+def test_two_questions_at_two_revisions(asking: Asking, store: ResearchDatabase, tmp_path: Path) -> None:
+    """Of two that share the memory each is answered for its own revision, whoever has filled it."""
+    assert asking.ask_until_held()
+    asking.reader.execute("BEGIN")
+    (old,) = asking.hot.state(asking.reader, SCOPE)
+    vector = MODEL.embed_queries(["router"])[0]
+    assert vector is not None and asking.hot.nearest(SCOPE, old, vector, 3)
+    (tmp_path / "docs" / "new.txt").write_text("router design of another revision", "utf-8")
+    store.add(tmp_path / "docs")
+    store.embed()
+    later = open_reader(store.path)
+    try:
+        for _ in range(COLD_QUESTIONS + 1):
+            (new,) = asking.hot.state(later, SCOPE)
+            asking.hot.candidates(SCOPE, new, vector, 3)
+        assert asking.hot.wait() and asking.hot.nearest(SCOPE, new, vector, 3)
+        # The first question goes on with the row that it was given.
+        assert (
+            asking.hot.nearest(SCOPE, old, vector, 3) is None and asking.hot.candidates(SCOPE, old, vector, 3) is None
+        )
+        axis = asking.hot.axis(asking.reader, SCOPE, old)
+        assert axis == read_language_axis(asking.reader, SCOPE, old["model"])
+        assert asking.warm() == asking.cold()
+    finally:
+        later.close()
+        asking.reader.execute("ROLLBACK")

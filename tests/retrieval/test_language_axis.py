@@ -195,9 +195,9 @@ def test_the_sample_is_bounded_and_the_scope_s_own(make_database: MakeDatabase, 
         axis = read_language_axis(reader, SCOPE, model)
         assert axis is not None and axis == language_axis((row["content"], row["vector"]) for row in rows[:SAMPLE])
         assert axis != language_axis((row["content"], row["vector"]) for row in rows) or len(rows) <= SAMPLE
-        database._hot_vectors.state(reader, SCOPE)
-        kept = database._hot_vectors.axis(reader, SCOPE, model)
-        assert kept == axis and database._hot_vectors.axis(reader, SCOPE, model) is kept
+        (row,) = database._hot.vectors.state(reader, SCOPE)
+        kept = database._hot.vectors.axis(reader, SCOPE, row)
+        assert kept == axis and database._hot.vectors.axis(reader, SCOPE, row) is kept
         assert read_language_axis(reader, other_scopes()[1], model) is None
     finally:
         reader.close()
