@@ -5,7 +5,8 @@
 ...     db = await arr_sql.aio.connect("my-project")
 ...     first, second = await asyncio.gather(db.search("warmup"), db.search("power cap"))
 
-A call opens the file and closes it again (some milliseconds); the embedding model is loaded once a process. A call whose
+A call opens the file and closes it again (some milliseconds); the embedding model is loaded once a process, and what was
+read of the file stays in memory for the next call. A call whose
 task is cancelled ends by itself in its thread: what it was writing is then written whole, or not at all.
 """
 
@@ -22,6 +23,7 @@ from arr_sql.core.research_models import ResearchMemory, ScopeKey
 from arr_sql.core.router_models import RouterResult
 from arr_sql.database import ResearchDatabase
 from arr_sql.database.base import shared_embedder
+from arr_sql.database.hot_store import SharedHotStore
 from arr_sql.memory.audit_verify import VerifyReport
 
 T = TypeVar("T")
@@ -49,7 +51,7 @@ class AsyncResearchDatabase:
     def __init__(self, project: Project, *, most_at_once: int = 4, **options: Any) -> None:
         """``options`` go to every ResearchDatabase that a call opens; more calls than ``most_at_once`` wait their turn."""
         self.project = project
-        self._options = {"embedder": shared_embedder, **options}
+        self._options = {"embedder": shared_embedder, "shared_hot": SharedHotStore(project.database), **options}
         self._turns = asyncio.Semaphore(most_at_once)
 
     @property

@@ -42,6 +42,7 @@ def _tree(path: str) -> tuple[str, ast.Module]:
 
 def _node(value: Any) -> tuple[str, Any]:
     """The source of a class or function and its place in it."""
+    value = inspect.unwrap(value)
     path = inspect.getsourcefile(value)
     assert path is not None
     source, tree = _tree(path)

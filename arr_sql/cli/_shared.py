@@ -214,6 +214,15 @@ def advise_line_index(n_files: int, *, indexed: bool) -> None:
         note(f"{n_files:,} files were read for their lines. `arr db line-index` spares most of that from then on.")
 
 
+def advise_elsewhere(path: Path, is_read: bool) -> None:
+    """Say so where what was just written is in a folder that is read: the next sync would take it for a source."""
+    if is_read:
+        note(
+            f"{visible(str(path))} is in a folder that this scope reads: grep finds its lines, and the next `arr sync` takes it in "
+            "as a source. Move it elsewhere (.arr is not read), or name it in .arrignore."
+        )
+
+
 def note(text: str) -> None:
     """A remark for people on stderr, out of the way of output that a program reads."""
     echo(text, err=True)

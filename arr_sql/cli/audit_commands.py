@@ -7,7 +7,17 @@ from pathlib import Path
 
 import click
 
-from arr_sql.cli._shared import NAME, Where, echo, json_option, print_json, print_table, project_options, visible
+from arr_sql.cli._shared import (
+    NAME,
+    Where,
+    advise_elsewhere,
+    echo,
+    json_option,
+    print_json,
+    print_table,
+    project_options,
+    visible,
+)
 
 
 @click.group()
@@ -137,7 +147,9 @@ def export(file: Path, where: Where, as_json: bool) -> None:
     """
     with where.open() as database:
         count = database.export_audit(file)
+        is_read = database.is_read(file)
     if as_json:
         print_json({"events": count, "file": str(file)})
     else:
         echo(f"Wrote {count} events to {visible(str(file))}.")
+    advise_elsewhere(file, is_read)

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING
 import click
 
 from arr_sql.cli._memory import other_scope, print_memory
-from arr_sql.cli._shared import NAME, TEXT, Where, echo, json_option, note, print_json, project_options, visible
+from arr_sql.cli._shared import (
+    NAME,
+    TEXT,
+    Where,
+    advise_elsewhere,
+    echo,
+    json_option,
+    note,
+    print_json,
+    project_options,
+    visible,
+)
 
 if TYPE_CHECKING:
     from arr_sql.memory.promotion import PromotionPreview
@@ -90,21 +101,23 @@ def export(path: Path, markdown: bool, with_history: bool, replace: bool, where:
         raise click.UsageError("--markdown needs a folder, and holds no history. Leave it out for JSON lines.")
     with where.open() as database:
         memories, histories = database.exported_memories(with_history=with_history)
-    text = to_jsonl(memories, histories)
-    if is_stdout:
-        if as_json:
-            print_json([json.loads(line) for line in text.split("\n") if line])
+        text = to_jsonl(memories, histories)
+        if is_stdout:
+            if as_json:
+                print_json([json.loads(line) for line in text.split("\n") if line])
+            else:
+                echo(_writable(text), nl=False)
+            return
+        if markdown:
+            write_folder(path, memories, replace=replace)
         else:
-            echo(_writable(text), nl=False)
-        return
-    if markdown:
-        write_folder(path, memories, replace=replace)
-    else:
-        write_file(path, text, replace=replace)
+            write_file(path, text, replace=replace)
+        is_read = database.is_read(path / "memory.md" if markdown else path)
     if as_json:
         print_json({"path": str(path), "memories": len(memories)})
     else:
         echo(f"Wrote {len(memories)} memories to {visible(str(path))}")
+    advise_elsewhere(path, is_read)
 
 
 def _writable(lines: str) -> str:

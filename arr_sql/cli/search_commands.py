@@ -12,6 +12,7 @@ import click
 from arr_sql.cli._shared import (
     NAME,
     Where,
+    advise_elsewhere,
     advise_line_index,
     echo,
     json_option,
@@ -280,7 +281,7 @@ def _write_report(item: str, file: Path, force: bool, lang: str, where: Where, a
         ) from None
     with where.open() as database:
         view = view_of_record(database.retrievals(item)[0])
-        scope = str(database.scope)
+        scope, is_read = str(database.scope), database.is_read(file)
     text = report_page(view, scope=scope, version=__version__, language="zh" if lang == "zh" else "en")
     try:
         with open(file, "w" if force else "x", encoding="utf-8", errors="replace", newline="\n") as out:
@@ -291,6 +292,7 @@ def _write_report(item: str, file: Path, force: bool, lang: str, where: Where, a
         raise InputError(
             f"'{file}' can't be written ({error.strerror}). Name a file in a folder you may write to."
         ) from None
+    advise_elsewhere(file, is_read)
     gone = sum(found.is_gone for found in view.items)
     if as_json:
         print_json(

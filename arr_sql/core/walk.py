@@ -172,6 +172,21 @@ def _enter(
     levels.append(_Level(prefix, iter(steps), rules, digest))
 
 
+def comes_to(root: Root, rel: str) -> bool:
+    """Would :func:`walk` come to a file of this name, whatever kind of file it is? It may not be there yet."""
+    parts = rel.split("/")
+    for depth in range(1, len(parts) + 1):
+        part = "/".join(parts[:depth])
+        kind: Literal["file", "folder"] = "file" if depth == len(parts) else "folder"
+        if reason_for(Entry(parts[depth - 1], kind, 0, 0), part, _rules_above(root, part)) is not None:
+            return False
+        if kind == "folder":
+            listing = root.list_folder(part)
+            if isinstance(listing, Refused) or VENV_MARKER in {entry.name for entry in listing.entries}:
+                return False
+    return True
+
+
 def _digest(rules: tuple[IgnoreRules, ...]) -> str:
     """One value for the ignore rules that apply in a folder, empty for none."""
     return sha256_json([[one.prefix, one.digest] for one in rules]) if rules else ""

@@ -20,6 +20,7 @@ from arr_sql.database.lines import LineMethods
 from arr_sql.database.memory_moves import MemoryMoveMethods
 from arr_sql.database.replicas import ReplicaMethods
 from arr_sql.database.source_list import SourceListMethods
+from arr_sql.database.turns import one_at_a_time
 from arr_sql.database.upkeep import UpkeepMethods
 
 __all__ = ["DEFAULT_MAX_FILE_BYTES", "ResearchDatabase", "connect"]
@@ -33,6 +34,7 @@ def connect(folder: str | Path = ".", *, environment: str | None = None, branch:
     return ResearchDatabase.of_project(find_project(Path(folder), environment=environment, branch=branch))
 
 
+@one_at_a_time
 class ResearchDatabase(
     ReplicaMethods,
     MemoryMoveMethods,
@@ -44,4 +46,8 @@ class ResearchDatabase(
     SourceListMethods,
     AuditMethods,
 ):
-    """One database file seen from one scope. Use as a context manager, or call :meth:`close`."""
+    """One database file seen from one scope. Use as a context manager, or call :meth:`close`.
+
+    It serves one call at a time: another thread waits for its turn. For calls side by side open one for each thread, or use
+    :mod:`arr_sql.aio`. Once it is closed, every method raises StateError.
+    """

@@ -23,6 +23,8 @@ from arr_sql.core.research_models import ScopeKey
 from arr_sql.database.advice import installed_language_model
 from arr_sql.database.hot_store import HotStore, SharedHotStore
 from arr_sql.database.sql_store import add_functions
+from arr_sql.database.turns import CLOSED
+from arr_sql.errors import StateError
 from arr_sql.index.embedders.protocol import Embedder
 from arr_sql.index.text_index import TEXT_INDEX_VERSION, index_is_foreign, rebuild_text_index
 from arr_sql.memory.audit_log import append_event, current_actor
@@ -52,6 +54,7 @@ class DatabaseBase:
         ``language_model`` gives the model that a search may ask for advice (default: the environment's). ``shared_hot`` is
         what this process keeps in memory of the file while it is closed; without it that lasts until ``close``.
         """
+        self._turn, self._is_closed = threading.RLock(), False
         path = follow_link(path)
         self.path, self.scope = path, scope
         self.project_folder = project_folder or path.resolve().parent
@@ -99,13 +102,16 @@ class DatabaseBase:
         )  # fmt: skip
 
     def __enter__(self) -> Self:
+        if self._is_closed:
+            raise StateError(CLOSED)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
 
     def close(self) -> None:
-        """Close all connections. Closing twice is harmless."""
+        """Close all connections, after a call that runs. Closing twice is harmless; nothing else is done with it afterwards."""
+        self._is_closed = True
         if self._shared_hot is None:
             self._hot.close()
         elif self._hot_store is not None:
@@ -122,7 +128,7 @@ class DatabaseBase:
     @property
     def _hot(self) -> HotStore:
         """What is kept in memory of the file."""
-        assert self._hot_store is not None, "a database that shares its memory is not used after close"
+        assert self._hot_store is not None, "it is given back by close alone"
         return self._hot_store
 
     def _reader(self, name: str) -> Connection:

@@ -82,8 +82,8 @@ class RetrievalMethods(DatabaseBase):
             raise InputError("Give a plan or a planner, not both.")
         advice = Advice(self._language_model_source, planner, rerank, llm_budget)
         if k is not None:
-            if not 1 <= k <= 1000:
-                raise InputError(f"k is {k}; it must be between 1 and 1000.")
+            if type(k) is not int or not 1 <= k <= 1000:
+                raise InputError(f"k is {k!r}; it must be a whole number between 1 and 1000.")
             # One depth for every k up to 100 and one beyond: the first N of a longer answer are the answer for N.
             depth = limits.depth if k <= limits.depth else 1000
             limits = Limits(k=k, depth=depth, deadline_seconds=limits.deadline_seconds)
@@ -264,7 +264,9 @@ class RetrievalMethods(DatabaseBase):
 
 def _checked_query(query: str) -> str:
     """The query, trimmed. Raises QueryEmpty or InputError."""
-    if not isinstance(query, str) or not query.strip():
+    if not isinstance(query, str):
+        raise InputError(f"The query is of type {type(query).__name__}; it must be text.")
+    if not query.strip():
         raise QueryEmpty('The query is empty. Say what to look for, for example: arr search "why did run 7 diverge".')
     if len(query) > MAX_QUERY:
         raise InputError(f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are allowed. Shorten it.")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from arr_sql.core.connection import read_transaction, store_errors
+from arr_sql.core.rooted import Root
 from arr_sql.core.statements import load
+from arr_sql.core.walk import comes_to
 from arr_sql.database.sources import SourceMethods
+from arr_sql.errors import PathRefused
 from arr_sql.ingest.roots import is_other_branch
 from arr_sql.memory.scope_store import read_scope
 from arr_sql.retrieval.catalog import FileRef
@@ -17,6 +21,20 @@ from arr_sql.retrieval.grep_retriever import GrepRoot
 
 class SourceListMethods(SourceMethods):
     """The sources of the scope, one by one."""
+
+    def is_read(self, path: Path) -> bool:
+        """Would a sync or grep of this scope come to a file at ``path``, by its name and place?"""
+        path = path.resolve()
+        for row in self.roots():
+            if path.is_relative_to(folder := row.path.resolve()):
+                rel = path.relative_to(folder).as_posix()
+                try:
+                    with Root(folder) as root:
+                        if row.only_file in (None, rel) and comes_to(root, rel):
+                            return True
+                except PathRefused:  # the root is gone: nothing in it is read
+                    continue
+        return False
 
     def source_list(self, *, check_files: bool = False) -> dict[str, list[dict[str, Any]]]:
         """``sources``: reader, encoding with its confidence, chunks, how many of them have a vector, warnings, and with

@@ -55,6 +55,8 @@ def export_store(path: Path, folder: Path, progress: Progress = lambda done, tot
     try:
         require_current(reader, path)
         (folder / "tables").mkdir(parents=True, exist_ok=True)
+        # It holds the texts of all scopes: wherever it stands, no scope takes it for a source.
+        (folder / ".arrignore").write_text("*\n", "utf-8", newline="\n")
         readable = path.stat().st_mode & 0o666 | 0o200
         listed: dict[str, dict[str, Any]] = {}
         with store_errors(path), read_transaction(reader):

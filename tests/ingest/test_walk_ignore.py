@@ -13,7 +13,7 @@ import pytest
 
 from arr_sql.core.ignore import is_ignored, parse_rules
 from arr_sql.core.rooted import Root
-from arr_sql.core.walk import Found, LeftOut, walk
+from arr_sql.core.walk import Found, LeftOut, comes_to, walk
 
 NAMES = ["a", "b", "foo", "bar", "x.log", "y.py", "build", "foo.d", "Foo", "a b", "#c", "!d", "[x]", "tmp~"]
 PATTERNS = [
@@ -119,3 +119,6 @@ def test_the_outcome_is_gits(tmp_path: Path, seed: int) -> None:
     ).stdout
     expected = {name for name in listed.decode("utf-8").split("\0") if name}
     assert found(tmp_path) == expected
+    with Root(tmp_path) as root:  # and of a single name the same is said without a walk
+        everything = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+        assert {name for name in everything if comes_to(root, name)} == expected
