@@ -21,7 +21,16 @@ from arr_sql.core.redaction import redact, withhold_lines
 from arr_sql.index.embedders.protocol import embed_text
 from arr_sql.index.text_index import ChunkTerms, chunk_terms_of
 from arr_sql.ingest.chunker import Chunk, chunk
-from arr_sql.ingest.readers import BytesReader, PasswordReader, Piece, Reader, ReadResult, Unreadable, reader_for
+from arr_sql.ingest.readers import (
+    BytesReader,
+    GrammarReader,
+    PasswordReader,
+    Piece,
+    Reader,
+    ReadResult,
+    Unreadable,
+    reader_for,
+)
 
 
 class PreparedChunk(NamedTuple):
@@ -102,9 +111,16 @@ def _read_text(reader: Reader, data: bytes, path: str) -> _Read | NotTaken:
     if isinstance(decoded, Undecodable):
         return NotTaken(decoded.code, decoded.detail)
     clean = withhold_lines(decoded.text)
-    result = _checked(reader, lambda: reader.read(clean.text, path))
+    if clean.count and isinstance(reader, GrammarReader):
+        result = _checked(reader, lambda: reader.read_withheld(clean.text, decoded.text, path))
+    else:
+        result = _checked(reader, lambda: reader.read(clean.text, path))
     if isinstance(result, NotTaken):
         return result
+    if clean.count and result.warnings:  # of what is wrong with the file itself, not with the words for a withheld line
+        plain = _checked(reader, lambda: reader.read(decoded.text, path))
+        same = plain.warnings if isinstance(plain, ReadResult) else ()
+        result = replace(result, warnings=tuple(warning for warning in result.warnings if warning in same))
     warnings = (*decoded.warnings, *result.warnings)
     return _Read(replace(result, warnings=warnings), decoded.encoding, decoded.confidence, clean.count)
 

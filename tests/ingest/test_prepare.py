@@ -176,3 +176,62 @@ def test_front_matter_gives_the_fixed_keys(name: str, text: str, expected: Mappi
     for key in ("author", "date", "lang"):
         metadata.pop(key, None)
     assert metadata == expected
+
+
+PYTHON = '''"""What {doc} does."""
+class Client:
+    def call(self):
+        return send(
+            model="x",
+            api_key="{token}",
+        )
+
+def {name}():
+    token = "{token}"
+
+def last():
+    return 2
+'''
+
+
+def test_a_withheld_line_breaks_no_grammar() -> None:
+    """Functions and classes stay what they are where a line in them is withheld, and nothing warns of broken syntax."""
+    found, plain = (
+        prepare("a.py", PYTHON.format(token=token, doc="it", name="first").encode(), 0) for token in (TOKEN, "x")
+    )
+    assert isinstance(found, Prepared) and isinstance(plain, Prepared)
+    assert (found.lines_withheld, found.warnings, found.title) == (2, (), "What it does.")
+    assert [(c.chunk.locator, c.chunk.heading) for c in found.chunks] == [
+        (c.chunk.locator, c.chunk.heading) for c in plain.chunks
+    ]
+    assert TOKEN not in repr(found) and "[line withheld: credential]" in repr(found)
+
+
+def test_no_name_comes_from_a_withheld_line() -> None:
+    """The parser sees the file as it is; what is named in a withheld line is not."""
+    name = TOKEN.lower()
+    found = prepare("a.py", PYTHON.format(token=TOKEN, doc=TOKEN, name=name).encode(), 0)
+    assert isinstance(found, Prepared) and found.lines_withheld == 4
+    assert TOKEN not in repr(found) and name not in repr(found) and found.title == ""
+    assert any("withheld" in c.chunk.heading for c in found.chunks)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "a.bib",
+            "@article{{k1,\n title={{One}},\n year={{2020}},\n note={{token {0}}}}}\n@article{{k2,\n title={{Two}}\n}}\n",
+        ),
+        ("a.md", "---\ntitle: x\ntoken: {0}\n---\n# A\n\ntext\n"),
+        ("a.py", "def f():\n    key = '{0}'\n"),
+    ],
+)
+def test_no_warning_of_what_was_put_in_for_a_withheld_line(name: str, text: str) -> None:
+    """Only of what is wrong with the file itself."""
+    found = prepare(name, text.format(TOKEN).encode(), 0)
+    assert isinstance(found, Prepared) and found.lines_withheld and found.warnings == ()
+    broken = "def f(:\n" if name == "a.py" else "@article{{k3,\n title={{open\n" if name == "a.bib" else ""
+    if broken:
+        found = prepare(name, (text + broken).format(TOKEN).encode(), 0)
+        assert isinstance(found, Prepared) and found.lines_withheld and found.warnings

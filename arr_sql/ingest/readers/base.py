@@ -108,6 +108,18 @@ class BytesReader(Reader, Protocol):
 
 
 @runtime_checkable
+class GrammarReader(Reader, Protocol):
+    """A reader of a language whose grammar the words for a withheld line would break."""
+
+    def read_withheld(self, text: str, original: str, path: str) -> ReadResult:
+        """As ``read(text, path)``, where ``text`` has words in place of some lines of ``original``.
+
+        Of ``original`` only the places where things begin and end are used: no text of it is in the result.
+        """
+        ...
+
+
+@runtime_checkable
 class PasswordReader(BytesReader, Protocol):
     """A reader of files that may be encrypted. A reader holds no password unless it was made with one."""
 

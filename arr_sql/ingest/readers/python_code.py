@@ -23,16 +23,22 @@ class PythonReader(TextReader):
     """Python source by its syntax tree."""
 
     name = "python"
+    version = "2"
     suffixes = frozenset({".py", ".pyi", ".pyw"})
 
     def read(self, text: str, path: str) -> ReadResult:
+        return self.read_withheld(text, text, path)
+
+    def read_withheld(self, text: str, original: str, path: str) -> ReadResult:
         lines = split_lines(text)
-        tree, problem = _parse(text)
+        tree, problem = _parse(original)
         if tree is None:
             pieces = cover(lines, code_cuts(lines), Cut(1, kind="code"))
             return ReadResult(pieces, language="python", warnings=(f"python_syntax: {problem}",))
-        docstring = ast.get_docstring(tree, clean=True) or ""
-        return ReadResult(_pieces(tree, lines), title=clip(docstring.partition("\n")[0]), language="python")
+        docstring = (ast.get_docstring(tree, clean=True) or "").partition("\n")[0]
+        # Title and names are taken from the original, so they must stand in what may be shown.
+        title = clip(docstring) if text is original or docstring in text else ""
+        return ReadResult(_pieces(tree, lines, "" if text is original else text), title=title, language="python")
 
 
 def _parse(text: str) -> tuple[ast.Module | None, str]:
@@ -54,7 +60,8 @@ def _parse(text: str) -> tuple[ast.Module | None, str]:
         return None, str(error)
 
 
-def _pieces(tree: ast.Module, lines: list[str]) -> tuple[Piece, ...]:
+def _pieces(tree: ast.Module, lines: list[str], shown: str) -> tuple[Piece, ...]:
+    """``shown`` is the text in which a name must stand to be used; empty for any."""
     cuts: list[Cut] = []
     body = tree.body
     if ast.get_docstring(tree, clean=False) is not None:
@@ -66,7 +73,8 @@ def _pieces(tree: ast.Module, lines: list[str]) -> tuple[Piece, ...]:
         statements, inside = work.pop()
         for node in statements:
             if isinstance(node, _Definition):
-                name = f"{inside}.{node.name}" if inside else node.name
+                own = node.name if not shown or node.name in shown else "withheld"
+                name = f"{inside}.{own}" if inside else own
                 first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
                 is_class = isinstance(node, ast.ClassDef)
                 found.append((first, node.end_lineno or first, name, "class" if is_class else "function"))
