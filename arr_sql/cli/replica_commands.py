@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path, dir_okay=False)
+MOST_NAMED = 10
 SAY_SECONDS = 60.0
 """While copying, what is in the store now is said at most so often."""
 
@@ -250,13 +251,15 @@ def verify(copy: Path, records: int, where: Where, as_json: bool) -> None:
     with where.open() as database, progress_bar("Replaying", quiet=as_json) as update:
         found = database.compare_copy(copy, records=records, progress=update)
     outcomes = [item.outcome for item in found.replays]
-    same, different, other = (outcomes.count(name) for name in ("identical", "different", "not_replayable"))
+    same, other = outcomes.count("identical"), outcomes.count("not_replayable")
+    different, changed = len(found.different), len(found.file_changed)
     if as_json:
         print_json({
             "passed": found.passed, "failed_checks": list(found.failed_checks), "is_history_shared": found.is_history_shared,
             "copy_events": found.copy_events, "missing_events": found.missing_events,
             "missing_seconds": found.missing_seconds, "replayed": len(outcomes), "identical": same, "different": different,
-            "not_replayable": other,
+            "file_changed": changed, "not_replayable": other,
+            "differences": [{"retrieval_id": item.retrieval_id, "cause": item.cause} for item in found.different],
         })  # fmt: skip
     else:
         lacks = (
@@ -270,8 +273,14 @@ def verify(copy: Path, records: int, where: Where, as_json: bool) -> None:
             if found.is_history_shared else "of another file, or written to since",
             "lacks": lacks if found.is_history_shared else "unknown",
             "answers": f"{same} of {len(outcomes)} retrievals identical"
-            + (f", {different} different" if different else "") + (f", {other} not replayable" if other else ""),
+            + (f", {different} different" if different else "")
+            + (f", {changed} where files have changed since" if changed else "")
+            + (f", {other} not replayable" if other else ""),
         })  # fmt: skip
+        for item in found.different[:MOST_NAMED]:
+            echo(f"  {item.retrieval_id} differs: {item.cause or 'for no known reason'}.")
+        if len(found.different) > MOST_NAMED:
+            echo(f"  ... and {len(found.different) - MOST_NAMED} more. `--json` names all.")
     if not found.passed:
         raise click.exceptions.Exit(1)
 

@@ -8,11 +8,14 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from arr_sql.cli.replica_commands import _Teller
 from arr_sql.core.project import find_project
+from arr_sql.database.replay import Replay
+from arr_sql.database.replicas import CopyComparison
 from arr_sql.replica.copying import Copied, engine_process, is_copying
 from arr_sql.serve.mcp_calls import Client, Desk
 from tests.cli.support import arr
@@ -121,6 +124,25 @@ def test_from_one_machine_to_another(project: Path) -> None:
     kinds = [row["kind"] for row in arr("sql", "--json", "SELECT kind FROM audit_trail WHERE kind LIKE 'replica%'",
                                         cwd=project).json]  # fmt: skip
     assert sorted(kinds) == ["replica_purged", "replica_started"]
+
+
+@needs_engine
+def test_files_that_changed_since_say_nothing_against_a_copy(project: Path) -> None:
+    """grep reads the disk, which is no part of a copy: counted apart, with exit code 0."""
+    assert arr("replica", "start", "../copy", "--once", cwd=project).code == 0
+    assert arr("replica", "restore", "../copy", "../b.db", cwd=project).code == 0
+    (project / "notes" / "more.md").write_text("warmup run diverged once more\n", "utf-8")
+    ran = arr("replica", "verify", "../b.db", cwd=project)
+    assert ran.code == 0 and "0 of 1 retrievals identical, 1 where files have changed since" in ran.out
+    found = arr("replica", "verify", "../b.db", "--json", cwd=project).json
+    assert (found["passed"], found["file_changed"], found["different"], found["differences"]) == (True, 1, 0, [])
+
+
+@pytest.mark.parametrize(("cause", "passed"), [("file_changed", True), ("row_revised", False), (None, False)])
+def test_any_other_difference_is_the_copys(cause: Any, passed: bool) -> None:
+    """Also one that nothing known explains."""
+    replay = Replay("r1-0a1b2c3d", "2026-01-01T00:00:00.000000Z", 1, "different", None, cause)
+    assert CopyComparison((), True, 1, 1, 0.0, (replay,)).passed is passed
 
 
 @needs_engine
