@@ -270,8 +270,6 @@ def test_two_deciders_at_once_make_one_decision(people: People) -> None:
             outcomes.append("final")
         database.close()
 
-    for database in opened:
-        database.close()  # a connection belongs to the thread that uses it
     threads = [threading.Thread(target=decide, args=(database,)) for database in opened]
     for thread in threads:
         thread.start()

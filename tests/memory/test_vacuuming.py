@@ -160,7 +160,7 @@ def test_a_reader_goes_on_and_keeps_its_state(database: ResearchDatabase) -> Non
     assert after.free == 0 and check_store(database.path).passed
 
 
-def test_killed_at_any_instant_it_loses_nothing(database: ResearchDatabase) -> None:
+def test_killed_at_any_instant_it_loses_nothing(database: ResearchDatabase, make_database: MakeDatabase) -> None:
     """Four kills of a process that vacuums without a pause: after each one the file passes its checks."""
     before, chance = answers(database), random.Random(5)
     database.close()
@@ -176,4 +176,4 @@ def test_killed_at_any_instant_it_loses_nothing(database: ResearchDatabase) -> N
             process.kill()
             process.communicate()
         assert check_store(database.path).passed
-    assert answers(database) == before
+    assert answers(make_database(folder=database.project_folder)) == before

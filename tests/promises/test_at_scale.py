@@ -210,7 +210,8 @@ def test_no_kill_and_no_writer_at_once_loses_anything(copy: Path) -> None:
 
 CHANGES: dict[str, str] = {
     "a changed text": "UPDATE chunk SET content = content || '.' WHERE id = (SELECT max(id) / 2 FROM chunk)",
-    "a broken link": "UPDATE audit_event SET hash = '0' || substr(hash, 2) WHERE seq = (SELECT max(seq) / 2 FROM audit_event)",
+    "a broken link": "UPDATE audit_event SET hash = iif(hash LIKE '0%', '1', '0') || substr(hash, 2)"
+    " WHERE seq = (SELECT max(seq) / 2 FROM audit_event)",
     "a removed row": "DELETE FROM chunk_embedding WHERE id = (SELECT max(id) / 2 FROM chunk_embedding)",
     "an event without its row": "DELETE FROM source_version WHERE id = (SELECT max(id) / 2 FROM source_version)",
     "a row without its event": "INSERT INTO memory SELECT NULL, scope_id, 'ghost', kind, title, content, content_hash,"

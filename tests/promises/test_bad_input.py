@@ -16,7 +16,7 @@ import pytest
 
 from arr_sql.core.connection import open_reader
 from arr_sql.database import ResearchDatabase
-from arr_sql.errors import InputError, QueryEmpty
+from arr_sql.errors import InputError
 from tests.cli.support import ARR, Ran, arr, assert_no_traceback, process
 from tests.conftest import MakeDatabase
 
@@ -145,14 +145,14 @@ def test_k_outside_its_range(k: int, project: Path, make_database: MakeDatabase)
     before = content(project)
     assert_refused(arr("search", "a", f"-k{k}", cwd=project), 2, "1<=x<=1000")
     assert content(project) == before
-    with pytest.raises(InputError, match=f"k is {k}; it must be between 1 and 1000"):
+    with pytest.raises(InputError, match=f"k is {k}; it must be a whole number between 1 and 1000"):
         make_database().search("a", k=k)
 
 
 @pytest.mark.parametrize("query", [None, 7, b"bytes", ["a"]])
 def test_a_query_that_is_no_text(query: object, make_database: MakeDatabase) -> None:
-    """Python values that are no text are refused as an empty query is."""
-    with pytest.raises(QueryEmpty):
+    """Python values that are no text are refused by their type."""
+    with pytest.raises(InputError, match=f"type {type(query).__name__}; it must be text"):
         make_database().search(query)  # type: ignore[arg-type]
 
 
