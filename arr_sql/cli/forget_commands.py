@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,19 +127,19 @@ def _counted(name: str, count: int) -> str:
 def _print_report(report: Any) -> None:
     if report.receipt_id is not None:
         how = (
-            "none of it is left in the bytes of the file"
-            if report.result == "clean"
-            else "PARTS OF IT ARE LEFT in the file"
+            "PARTS OF IT ARE LEFT in the file"
+            if report.result != "clean"
+            else "nothing of it is left in the bytes of the file but what other rows hold (below)"
+            if report.held_here
+            else "none of it is left in the bytes of the file"
         )
         echo(f"Erased, receipt {report.receipt_id}: {how}.")
     for name in report.completed:
         echo(f"Finished the interrupted erasure {name}.")
     for item in report.backups:
         echo(f"Backup {visible(item['path'])}: {sum(item['counts'].values())} rows erased, {item['result']}.")
-    for table, rows in report.held_here.items():
-        note(
-            f"The same words still stand in {rows} rows of '{table}' in this scope: forget those too if they have to go."
-        )
+        _print_held(item["held_here"], f" in the backup {visible(item['path'])}")
+    _print_held(report.held_here, "")
     for name in report.still_on_disk:
         note(
             f"Still on disk: {visible(name)}. Delete it or put it into .arrignore, or the next `arr sync` takes it in again."
@@ -149,6 +149,22 @@ def _print_report(report: Any) -> None:
         note(
             "Other scopes' own copies are not touched. Older copies of the file still hold it: name backups with --backup."
         )
+
+
+def _print_held(held: Mapping[str, int], where: str) -> None:
+    from arr_sql.core.migrations import own_tables
+
+    for table, rows in held.items():
+        if table in own_tables():
+            note(
+                f"The same words still stand in {rows} rows of '{table}' in this scope{where}: forget those too if they have "
+                "to go."
+            )
+        else:
+            note(
+                f"The same words still stand in {rows} rows of '{visible(table)}'{where}, a table that is not arr_sql's: delete "
+                "them there, then run the same command with --resume or forget anew."
+            )
 
 
 def _print_copies(replicas: Sequence[str]) -> None:

@@ -33,7 +33,8 @@ class ForgetReport:
     completed: tuple[str, ...] = ()
     """Receipts of earlier, interrupted erasures that are proven now."""
     held_here: dict[str, int] = field(default_factory=dict)
-    """Rows of this scope, by table, in which an erased text still stands as a whole (a memory that quotes it)."""
+    """Rows of this scope, by table, in which an erased text still stands as a whole (a memory that quotes it), and those
+    of tables that are not the store's own."""
     still_on_disk: tuple[str, ...] = ()
     """Forgotten files that the next sync would take in again."""
     backups: tuple[dict[str, Any], ...] = ()
@@ -81,12 +82,16 @@ class ForgettingMethods(SourceMethods):
 
         writer = self._ready_writer()
         interrupted = self._unproven(writer)
-        own = _erase(writer, self.path, self.scope, request, self.actor, self._clock())
         copies: list[tuple[Path, Connection]] = []
         try:
             for path in backups:
                 copies.append((path, open_writer(path)))
-            theirs = [_erase(copy, path, self.scope, request, self.actor, self._clock()) for path, copy in copies]
+            asked = self._asked_of(writer, copies, request)  # whatever is wrong is said before anything is erased
+            own = _erase(writer, self.path, self.scope, request, self.actor, self._clock())
+            theirs = [
+                _erase(copy, path, self.scope, one, self.actor, self._clock())
+                for (path, copy), one in zip(copies, asked, strict=True)
+            ]
             if not interrupted and all(item.receipt is None for item in (own, *theirs)):
                 raise InputError(_nothing(request))
             forget_taken(self.path)  # pages of the past that a copy to another place has left beside the file
@@ -96,6 +101,24 @@ class ForgettingMethods(SourceMethods):
             for path, copy in copies:
                 copy.close()
                 make_single_file(path)
+
+    def _asked_of(
+        self, writer: Connection, copies: Sequence[tuple[Path, Connection]], request: ForgetRequest
+    ) -> list[ForgetRequest]:
+        """What the request is in each backup. Raises InputError, naming the backup, where it can't be carried out there."""
+        from arr_sql.memory.forget_plan import in_backup, plan_forgetting
+
+        with store_errors(self.path), read_transaction(writer):
+            plan = plan_forgetting(writer, self.scope, request)
+            found = []
+            for path, copy in copies:
+                try:
+                    with store_errors(path), read_transaction(copy):
+                        found.append(in_backup(request, plan, writer, copy, self.scope))
+                        plan_forgetting(copy, self.scope, found[-1])
+                except InputError as error:
+                    raise InputError(f"In the backup '{path}': {error} Nothing was erased anywhere.") from None
+        return found
 
     def _proven(
         self, writer: Connection, own: _Erased, copies: list[tuple[tuple[Path, Connection], _Erased]],
@@ -116,11 +139,14 @@ class ForgettingMethods(SourceMethods):
         completed = self._complete(writer, interrupted, progress)
         backups = []
         for (path, copy), item in copies:
-            scan = prove(copy, path, item.scope_id, probes, [], progress=progress).scan
+            proof = prove(copy, path, item.scope_id, probes, sorted(texts), progress=progress)
+            scan = proof.scan
             made = [item.receipt] if item.receipt is not None else []
             record_scan(copy, path, made, scan, backup=None, actor=self.actor, now=self._clock())
             record_scan(writer, self.path, receipts, scan, backup=path, actor=self.actor, now=self._clock())
-            backups.append({"path": str(path), "counts": item.counts, "result": scan.result})
+            backups.append(
+                {"path": str(path), "counts": item.counts, "result": scan.result, "held_here": proof.held_here}
+            )
         return ForgetReport(
             own.receipt_id,
             own.counts,
@@ -207,7 +233,7 @@ def _erase(writer: Connection, path: Path, scope: Any, request: ForgetRequest, a
         scope_id = plan.scope_row.id if plan.scope_row else None
         if plan.is_empty:
             return _Erased(scope_id, None, None, {}, frozenset(), make_probes(()), frozenset())
-        names = frozenset(row["source_ref"] for row in plan.versions)
+        names = frozenset(row["source_ref"] for row in plan.versions) & plan.present_names
         texts = _looked_for(plan)
         probes = make_probes(plan.texts(), plan.vector_bytes(), plan.terms())
         receipt, receipt_id = erase(writer, scope, plan, actor=actor, now=now)

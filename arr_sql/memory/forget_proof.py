@@ -28,6 +28,7 @@ from arr_sql.core.byte_scan import (
 )
 from arr_sql.core.canonical import sha256_text
 from arr_sql.core.connection import Connection, write_transaction
+from arr_sql.core.migrations import own_tables
 from arr_sql.core.pages import compact
 from arr_sql.core.statements import load
 from arr_sql.core.table_rows import schema_text_values, table_names, table_rows
@@ -44,7 +45,10 @@ def no_progress(phase: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class Proof:
-    """A scan and, for the scope's own eyes, in how many of its rows an erased text still stands as a whole, by table."""
+    """A scan and, for the scope's own eyes, in how many of its rows an erased text still stands as a whole, by table.
+
+    A table that is not the store's own belongs to whoever works with the file, so it is counted too.
+    """
 
     scan: Scan
     held_here: dict[str, int]
@@ -136,6 +140,7 @@ class _Account:
         others = found - windows
         encoded = {form for text in texts for form in forms(text.strip())}
         whole = [data for data in encoded if len(data) >= SHORTEST and (data in found or find_anywhere(data, windows))]
+        own = own_tables()
         for table, owner, data in _values(connection):
             if len(data) < SHORTEST:
                 continue
@@ -143,9 +148,10 @@ class _Account:
             if not held:
                 continue
             self.unexplained -= held
-            if owner is not None and owner != scope_id:
+            is_own = table in own
+            if is_own and owner is not None and owner != scope_id:
                 self.held_elsewhere = True
-            elif owner is not None and any(text in data for text in whole):
+            elif (owner is not None or not is_own) and table and any(text in data for text in whole):
                 self.held_here[table] += 1
 
 
