@@ -5,15 +5,15 @@ only added, so what was asked and what was decided can't change afterwards; ever
 names the payload's hash, so nobody approves what they were not shown. A one-time token, returned by the approval itself
 and stored as a hash, admits one receipt (:mod:`arr_sql.memory.receipts`).
 
-A case is *risk-bearing* when any of its versions stated a ``risk_level`` other than ``low`` in its metadata, or when
-there is any package for it. It is published only with an approved package that was made for what the case says now,
-and with a ``passed`` receipt for that package.
+A case is *risk-bearing* when any of its versions stated a ``risk_level`` other than ``low`` in its metadata, when there
+is any package for it, or when it was promoted from a case that is. It is published only with an approved package that was
+made for what the case says now, and with a ``passed`` receipt for that package.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -250,7 +250,7 @@ def missing_approval(connection: Connection, scope: ScopeKey, memory_id: str) ->
     if case is None or case["kind"] != "research_case":
         return ""
     rows = read_rows(connection, scope, case_id=memory_id)
-    if not rows and not any(is_risky(level) for level in json.loads(case["risk_levels"])):
+    if not _bears_risk(case, rows):
         return ""
     for row in rows:
         require_true(row)
@@ -269,9 +269,24 @@ def missing_approval(connection: Connection, scope: ScopeKey, memory_id: str) ->
     return _refusal(memory_id, "no package for it is approved. Ask for one with `arr approval request`.")
 
 
+def is_risk_bearing(connection: Connection, scope: ScopeKey, memory_id: str) -> bool:
+    """Is a memory of the scope a risk-bearing case? See the head of this module."""
+    case = _read_case(connection, scope, memory_id)
+    if case is None or case["kind"] != "research_case":
+        return False
+    return _bears_risk(case, read_rows(connection, scope, case_id=memory_id))
+
+
+def _bears_risk(case: Any, packages: Sequence[Any]) -> bool:
+    risk_levels = json.loads(case["risk_levels"])
+    return bool(packages) or bool(case["was_risk_bearing"]) or any(is_risky(level) for level in risk_levels)
+
+
 def unapproved(memory: ResearchMemory) -> str:
     """The same for a memory that comes from elsewhere: an approval given there does not count here. Pure."""
-    if memory.kind != "research_case" or not is_risky(memory.metadata.get("risk_level")):
+    origin = memory.metadata.get("promoted_from")
+    was_risk_bearing = isinstance(origin, dict) and bool(origin.get("risk_bearing"))
+    if memory.kind != "research_case" or not (was_risk_bearing or is_risky(memory.metadata.get("risk_level"))):
         return ""
     return _refusal(
         memory.memory_id, "no package for it is approved in this scope. Import it as a candidate, and ask for one."

@@ -17,6 +17,7 @@ from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import MemoryStatus, ResearchMemory, ScopeKey, Value
 from arr_sql.errors import InputError, StateError
 from arr_sql.memory.applicability import applies
+from arr_sql.memory.approvals import is_risk_bearing
 from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.memory_files import to_markdown
 from arr_sql.memory.research_store import add_memory, checked_memory, list_memories, memory_hash, memory_of, require_row
@@ -202,8 +203,9 @@ def promote(
         )
     row = require_row(connection, scope, preview.memory.memory_id)
     origin_hash = memory_hash(row)
+    is_risky = is_risk_bearing(connection, scope, preview.memory.memory_id)
     copy = add_memory(
-        connection, _copy(preview, row["content_hash"], to_text(now)), actor=actor, now=now, kind="memory_received",
+        connection, _copy(preview, row["content_hash"], to_text(now), is_risky=is_risky), actor=actor, now=now, kind="memory_received",
         reason=reason, details={"from": list(scope.values()), "from_memory": preview.memory.memory_id,
                                 "from_revision": preview.memory.revision, "from_hash": origin_hash},
     )  # fmt: skip
@@ -218,12 +220,16 @@ def promote(
     return copy
 
 
-def _copy(preview: PromotionPreview, content_hash: str, now: str) -> ResearchMemory:
+def _copy(preview: PromotionPreview, content_hash: str, now: str, *, is_risky: bool) -> ResearchMemory:
     memory = preview.memory
     origin: dict[str, Any] = {
         "scope": memory.scope.model_dump(), "memory_id": memory.memory_id, "revision": memory.revision,
         "content_hash": content_hash, "status": memory.status, "created_at": memory.created_at,
     }  # fmt: skip
+    if (
+        is_risky
+    ):  # the other scope sees neither its packages nor its former versions, and asks for an approval all the same
+        origin["risk_bearing"] = True
     if memory.evidence_chunk_ids:  # ids of the other scope's chunks: they name nothing here
         origin["evidence_chunk_ids"] = list(memory.evidence_chunk_ids)
     if preview.relations_left_out:

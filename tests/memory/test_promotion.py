@@ -302,3 +302,45 @@ def test_a_preview_refuses_exactly_what_would_not_be_a_new_memory(
     assert (preview.refusal == "") == (memory.status in ("published", "verified") and is_free and is_new)
     assert (preview.state == "same") == (not is_new)
     assert json.loads(preview.model_dump_json())["new_id"] == memory.memory_id
+
+
+# --- Cases that bear risk ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["package", "stated once", "stated", "promoted before"])
+def test_a_copy_of_a_case_that_bears_risk_bears_it_too(make_database: MakeDatabase, by: str) -> None:
+    """Whatever makes it so, and whoever edits the copy: it needs an approval of its own."""
+    here = make_database()
+    stated = {"risk_level": "high"} if by in ("stated", "stated once") else {}
+    here.add_memory(memory_id="c", title="T", content="C", kind="research_case", source_refs=["x.md"], metadata=stated)
+    there = make_database(BRANCH, path=here.path, actor="bo")
+    there.open_scope_from(SCOPE)
+    if by in ("package", "promoted before"):
+        here.request_approval("c", {"plan": 1}, risk_level="low")
+    if by == "stated once":
+        here.edit_memory("c", metadata={})
+    here.set_memory_status("c", "verified")
+    here.promote_memory(here.preview_promotion("c", BRANCH))
+    last = there
+    if by == "promoted before":
+        last = make_database(other_scopes()[0], path=here.path, actor="cy")
+        last.add_memory(title="own", content="own")
+        there.set_memory_status("c", "verified")
+        there.promote_memory(there.preview_promotion("c", last.scope))
+    with pytest.raises(StateError, match="risk-bearing"):
+        last.set_memory_status("c", "published")
+    last.edit_memory("c", metadata={})
+    with pytest.raises(StateError, match="risk-bearing"):
+        last.set_memory_status("c", "published")
+
+
+def test_a_copy_of_a_case_without_risk_is_published(make_database: MakeDatabase) -> None:
+    """Nothing is asked for that was not needed where it came from."""
+    here = make_database()
+    here.add_memory(memory_id="c", title="T", content="C", kind="research_case", source_refs=["x.md"])
+    there = make_database(BRANCH, path=here.path, actor="bo")
+    there.open_scope_from(SCOPE)
+    here.set_memory_status("c", "verified")
+    copy = here.promote_memory(here.preview_promotion("c", BRANCH))
+    assert "risk_bearing" not in copy.metadata["promoted_from"]
+    assert there.set_memory_status("c", "published").status == "published"
