@@ -174,7 +174,7 @@ def _finish(
 
 
 def _embedded_text(done: dict[str, Any]) -> str:
-    text = f"Vectors ({done['model_id']}): {done['embedded']} computed, {done['reused']} reused, {done['missing']} missing."
+    text = f"Vectors ({done['model_id']}): {done['embedded']} added, {done['missing']} missing."
     return text + (" Other models' vectors were retired." if done["retired_models"] else "")
 
 

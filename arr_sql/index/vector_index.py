@@ -40,11 +40,14 @@ BATCH_CHUNKS = 64
 
 @dataclass
 class EmbedSummary:
-    """``embedded`` were computed, ``reused`` taken from equal texts; ``missing`` are without a vector afterwards."""
+    """``embedded`` got a vector, ``missing`` are without one afterwards.
+
+    How many were computed and how many reused is not told: a value may come from another scope's equal text, and whoever
+    writes a guess into a file of their own would learn whether it is there.
+    """
 
     model_id: str = ""
     embedded: int = 0
-    reused: int = 0
     missing: int = 0
     retired_models: bool = False
 
@@ -69,10 +72,8 @@ def fill_vectors(
     for kind in get_args(Kind):
         after = 0
         while rows := _without_vector(connection, kind, {**ids, "after": after, "limit": BATCH_CHUNKS}):
-            vectors, reused = _vectors(connection, model, rows, embedder)
-            stored = _store(connection, database, scope, model, kind, vectors, actor, clock(), embedder)
-            summary.reused += min(reused, stored)
-            summary.embedded += max(0, stored - reused)
+            vectors = _vectors(connection, model, rows, embedder)
+            summary.embedded += _store(connection, database, scope, model, kind, vectors, actor, clock(), embedder)
             done, after = done + len(rows), rows[-1]["id"]
             progress(done, max(total, done))
     summary.missing = connection.execute(load("read_missing_vectors"), ids).fetchone()["missing"]
@@ -140,14 +141,13 @@ def require_same_canaries(stored: bytes, fresh: list[bytes], model_id: str) -> N
 
 def _vectors(
     connection: Connection, model: int, rows: list[dict[str, Any]], embedder: Embedder
-) -> tuple[dict[int, tuple[str, bytes]], int]:
-    """Hash and vector for each row that has text to embed, and how many of them were reused."""
+) -> dict[int, tuple[str, bytes]]:
+    """Hash and vector for each row that has text to embed."""
     known: dict[str, bytes] = {}
     for row in rows:
         found = _known_vector(connection, model, row["embed_hash"])
         if found is not None:
             known[row["embed_hash"]] = found
-    reused = sum(row["embed_hash"] in known for row in rows)
     fresh = {
         row["embed_hash"]: embed_text(row["heading"], row["content"]) for row in rows if row["embed_hash"] not in known
     }
@@ -156,7 +156,7 @@ def _vectors(
             check_vector(vector, embedder.spec.dimension)
             known[embed_hash] = vector
     there = {row["id"]: row["embed_hash"] for row in rows if row["embed_hash"] in known}
-    return {row_id: (embed_hash, known[embed_hash]) for row_id, embed_hash in there.items()}, reused
+    return {row_id: (embed_hash, known[embed_hash]) for row_id, embed_hash in there.items()}
 
 
 def _store(

@@ -320,9 +320,8 @@ class World:
 
 
 def _embedded(database: ResearchDatabase, rebuild: bool) -> Any:
-    """How much was embedded. Which vectors were computed and which reused is a cost, and does depend on the file (8.4)."""
-    summary = asdict(database.embed(rebuild=rebuild))
-    return {**summary, "embedded": summary["embedded"] + summary["reused"], "reused": None}
+    """How much was embedded: not how much of it was computed, which is a cost and does depend on the file (8.4)."""
+    return asdict(database.embed(rebuild=rebuild))
 
 
 def searched(database: ResearchDatabase, query: str, plan: Any = None, k: int = 10) -> Any:
