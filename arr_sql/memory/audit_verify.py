@@ -29,7 +29,7 @@ from arr_sql.memory.pruning import records_hash
 from arr_sql.memory.receipts import receipt_hash
 from arr_sql.memory.research_store import memory_hash
 from arr_sql.memory.retrieval_log import read_evidence, record_hash
-from arr_sql.memory.row_verify import OWN_KINDS, Said, id_damages, row_damages
+from arr_sql.memory.row_verify import OWN_KINDS, Said, details_of, id_damages, row_damages
 
 LATEST = (1 << 63) - 1
 __all__ = ["Damage", "VerifyReport", "read_chain", "verify_audit"]
@@ -58,7 +58,7 @@ def verify_audit(connection: Connection, scope_id: int | None = None) -> VerifyR
     """
     try:
         return _verified(connection, scope_id)
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, LookupError) as error:
         raise StoreDamaged(
             f"A row holds a value of the wrong type ({error}). `arr db check` names the column."
         ) from error
@@ -140,12 +140,10 @@ def _forget(
 
 def _prune(event: Any, vouched: dict[Key, tuple[int, str]]) -> Iterator[Damage]:
     """A pruning excuses the scope's oldest records, as many as it says, if its hash is that of what the log holds of them."""
-    try:
-        details = json.loads(event["details"])
-    except (ValueError, RecursionError):
-        return  # the chain says so
+    details = details_of(event)
+    records = details.get("records", 0)
     own = (key for key in vouched if key[0] == "retrieval" and key[1] == event["scope_id"])
-    keys = list(islice(own, int(details.get("records", 0))))
+    keys = list(islice(own, min(records, len(vouched)))) if type(records) is int and records >= 0 else []
     if records_hash((key[2], vouched[key][1]) for key in keys) != details.get("records_hash"):
         yield Damage("pruned_otherwise", event["seq"], f"{len(keys)} retrieval records")
         return

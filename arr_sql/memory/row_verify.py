@@ -52,25 +52,24 @@ class Said:
             self.revision[scope] = max(self.revision[scope], revision)
         if event["subject_kind"] in OWN_KINDS and event["subject_hash"]:
             self.hashes[(event["subject_kind"], scope, event["subject_id"])] = (event["seq"], event["subject_hash"])
-        try:
-            details = json.loads(event["details"])
-        except (ValueError, RecursionError):
-            return  # the chain says so
+        details = details_of(event)
         if kind == "scope_opened" and scope is not None:
             self.opened[scope] = (event["seq"], event["at"], details)
         elif kind == "ids_noted":
-            self.ids = details["tables"]
+            self.ids = {name: said for name, said in _object(details.get("tables")).items() if _is_count_of_ids(said)}
         elif kind == "vectors_retired":
             self.vectors_retired[scope].append((revision, event["subject_id"]))
         elif event["subject_kind"] == "source_version":
             source = details.get("source", 0)
+            if type(source) is not int:
+                source = 0
             if kind == "source_added":
                 self.source_added[str(source)] = (event["seq"], scope, details.get("root"), event["at"])
             if kind in ("source_added", "source_changed"):
                 self.begins[source][revision] = (event["seq"], event["at"])
             if kind in ("source_changed", "source_removed"):
                 self.ends[source].add(revision)
-        for chunk_id, digest in (details.get("vector_hashes") or {}).items():
+        for chunk_id, digest in _object(details.get("vector_hashes")).items():
             self.vectors[(scope, revision, chunk_id)] = (event["seq"], digest)
 
     def forget(self, event: Any, subjects: Iterable[Any]) -> Iterator[Damage]:
@@ -86,6 +85,23 @@ class Said:
                 if self.hashes.pop(("root", scope, name), (0, ""))[1] != item["before_hash"]:
                     yield Damage("forgotten_otherwise", seq, f"root {name}")
                 self.hashes.pop(("left_out", scope, name), None)
+
+
+def details_of(event: Any) -> dict[str, Any]:
+    """The details of an event, whatever became of them: nothing where they are no JSON object. The chain says so then."""
+    try:
+        return _object(json.loads(event["details"]))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _is_count_of_ids(value: Any) -> bool:
+    """How many, the highest, and a hash: as :func:`arr_sql.memory.row_vouching.vouch_for_ids` writes it."""
+    return isinstance(value, list) and [type(part) for part in value] == [int, int, str]
 
 
 def row_damages(connection: Connection, said: Said) -> Iterator[Owned]:

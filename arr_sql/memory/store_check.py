@@ -82,7 +82,7 @@ def check_store(path: Path) -> CheckReport:
 def _finding(name: str, check: Callable[[Connection], list[str]], connection: Connection | None) -> Finding:
     try:
         problems = check(connection)  # type: ignore[arg-type]
-    except (sqlite3.DatabaseError, StoreError, ValueError, TypeError, AttributeError) as error:
+    except (sqlite3.DatabaseError, StoreError, ValueError, TypeError, AttributeError, LookupError) as error:
         problems = [str(error)]  # damage can surface in any statement, any text, and as a value of another type
     return Finding(name, not problems, tuple(problems[:MAX_NAMED]))
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from arr_sql.core.connection import Connection, open_reader, sqlite3
 from arr_sql.database import ResearchDatabase
@@ -282,3 +288,59 @@ def test_the_damage_is_the_same_whoever_reads(copy: Path) -> None:
     with ResearchDatabase(copy, SCOPE) as database:
         assert database.verify_audit() == verify(copy)
     assert len(verify(copy).damages) == 2
+
+
+# --- Details of any shape ----------------------------------------------------------------------------------------------
+
+NAMES = ("tables", "vector_hashes", "source", "root", "records", "records_hash", "parent", "parent_revision", "vectors")
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@pytest.fixture(scope="module")
+def opened(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    """A copy with every kind of event, triggers gone, for changes that are taken back."""
+    path = Path(shutil.copy(whole, tmp_path_factory.mktemp("opened") / "lab.db"))
+    later = datetime(2031, 1, 1, tzinfo=timezone.utc)
+    with ResearchDatabase.create(
+        path, SCOPE, project_folder=path.parent, clock=lambda: later, embedder=FakeEmbedder
+    ) as made:
+        made.embed(rebuild=True)
+        made.prune(days=1)
+        made.forget(memory_ids=["m2"])
+    connection: Connection = sqlite3.connect(path, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    connection.execute("DROP TRIGGER audit_event_no_update")
+    yield connection
+    connection.close()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(st.integers(0, 10**6), st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=5), VALUES, max_size=4))
+@example(0, {})
+@example(0, {"tables": {"chunk": [1, 2]}})
+@example(0, {"vector_hashes": [1]})
+@example(0, {"records": "x"})
+@example(0, {"records": -5})
+@example(0, {"source": [1]})
+def test_details_of_any_shape_are_a_changed_event(opened: Connection, which: int, details: dict[str, Any]) -> None:
+    """Nothing that an event can be made to say stops the check: the event is named first, whatever kind it is of."""
+    events = opened.execute("SELECT seq, kind, details FROM audit_event ORDER BY seq").fetchall()
+    assert {"ids_noted", "retrievals_pruned", "vectors_added", "source_added", "scope_opened"} <= {
+        e["kind"] for e in events
+    }
+    chosen = {event["kind"]: event for event in events}.values() if which == 0 else [events[which % len(events)]]
+    for event in chosen:
+        text = json.dumps(details, sort_keys=True, separators=(",", ":"))
+        if text == event["details"]:
+            continue
+        opened.execute("BEGIN")
+        try:
+            opened.execute("UPDATE audit_event SET details = ? WHERE seq = ?", (text, event["seq"]))
+            first = verify_audit(opened).damages[0]
+            assert (first.kind, first.seq) == ("changed_event", event["seq"])
+        finally:
+            opened.execute("ROLLBACK")
