@@ -21,6 +21,7 @@ from arr_sql.core.clock import from_text, to_text
 from arr_sql.core.connection import Connection
 from arr_sql.core.redaction import has_secret
 from arr_sql.core.research_models import MemoryKind, MemoryStatus, MemoryVersion, ResearchMemory, ScopeKey
+from arr_sql.core.secret_walk import find_secret
 from arr_sql.core.statements import load
 from arr_sql.errors import InputError, MemoryInvalid, StateError
 from arr_sql.index.text_index import add_terms, note_current, remove_terms, terms_of
@@ -131,24 +132,23 @@ def _require_storable(name: str, text: str) -> None:
 
 
 def require_no_secret(memory: ResearchMemory) -> None:
-    """Raises InputError when any text that others will see holds a credential."""
-    texts = [memory.title, memory.content, *memory.source_refs, *memory.proposed_actions, *_leaves("", memory.metadata)]
-    if any(has_secret(text) for text in texts):
+    """Raises InputError when any part of it holds a credential: texts, ids, keys and values, whatever their type.
+
+    Texts are looked at as any file is; what is structured, where a name says what its value is, more strictly. An id stands in
+    the audit log for good, so none of them is let in.
+    """
+    texts = (memory.title, memory.content, *memory.source_refs, *memory.proposed_actions)
+    structured = {
+        "memory_id": memory.memory_id, "conflict_key": memory.conflict_key, "applicability": memory.applicability,
+        "related_memory_ids": memory.related_memory_ids, "evidence_chunk_ids": memory.evidence_chunk_ids,
+        "metadata": memory.metadata,
+    }  # fmt: skip
+    place = "text" if any(map(has_secret, texts)) else find_secret(structured, "")
+    if place is not None:
+        where = place.replace(" .", " ").removeprefix(".")
         raise InputError(
-            "The memory's text holds what looks like a credential. Take it out; a memory is shown to others."
+            f"The memory ({where}) holds what looks like a credential. Take it out; a memory is shown to others."
         )
-
-
-def _leaves(name: str, value: Any) -> Iterator[str]:
-    """Every text in ``value`` as a line ``name = text``, so that the name counts too."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _leaves(str(key), inner)
-    elif isinstance(value, (list, tuple)):
-        for inner in value:
-            yield from _leaves(name, inner)
-    elif isinstance(value, str):
-        yield f"{name} = {value}"
 
 
 # --- Changes ----------------------------------------------------------------------------------------------------------

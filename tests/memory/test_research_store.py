@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
 
 import pytest
@@ -118,6 +119,47 @@ def test_a_credential_is_refused_before_anything_is_written(make_database: MakeD
     held = b"".join(path.read_bytes() for path in database.path.parent.iterdir())
     assert b"wJalrXUtnFEMI" not in held
     assert make_database(path=database.path).audit_events() == []
+
+
+TOKEN = "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA2"
+
+
+@pytest.mark.parametrize(
+    ("values", "place"),
+    [
+        ({"memory_id": TOKEN}, "memory_id"),
+        ({"conflict_key": f"api_key={TOKEN}"}, "conflict_key"),
+        ({"metadata": {TOKEN: 1}}, "a key of metadata"),
+        ({"metadata": {"password": 12345678901}}, "metadata.password"),
+        ({"metadata": {"password": {"value": "correcthorse99"}}}, "metadata.password"),
+        ({"applicability": {"experiment_environments": [TOKEN]}}, "applicability.experiment_environments[0]"),
+        ({"evidence_chunk_ids": [TOKEN], "kind": "research_case"}, "evidence_chunk_ids[0]"),
+        ({"source_refs": [TOKEN]}, "text"),
+    ],
+)
+def test_no_part_of_a_memory_may_be_a_credential(
+    make_database: MakeDatabase, values: dict[str, object], place: str
+) -> None:
+    """An id stands in the log for good; keys, numbers under a name that says secret, and lists are shown as texts are."""
+    database = make_database()
+    with pytest.raises(InputError, match=re.escape(f"({place}) holds what looks like a credential")) as refused:
+        database.add_memory(**{"title": "T", "content": "C", "memory_id": "m", **values})  # type: ignore[arg-type]
+    database.close()
+    assert TOKEN not in str(refused.value) and TOKEN.encode() not in database.path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"memory_id": "3f2a1b9c0d4e5f60718293a4b5c6d7e8f9012345", "conflict_key": "optimizer/learning-rate"},
+        {"memory_id": "123e4567-e89b-12d3-a456-426614174000", "metadata": {"max_tokens": 4096, "token_count": 12}},
+        {"memory_id": "tokenizer.py", "metadata": {"tokenizer": "bpe", "password": None, "seed": 17}},
+    ],
+)
+def test_ids_and_numbers_are_no_credentials(make_database: MakeDatabase, values: dict[str, object]) -> None:
+    """Hashes, UUIDs, file names and counts are let in."""
+    memory = make_database().add_memory(**{"title": "T", "content": "C", **values})  # type: ignore[arg-type]
+    assert memory.memory_id == values["memory_id"]
 
 
 @pytest.mark.parametrize(
