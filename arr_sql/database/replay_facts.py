@@ -5,12 +5,14 @@ What the disk holds is looked at only here, when answers differ.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from arr_sql.core.analysis import ANALYSER_VERSION
 from arr_sql.core.canonical import sha256_bytes
 from arr_sql.core.connection import Connection
+from arr_sql.core.research_models import memory_name
 from arr_sql.core.statements import load
 from arr_sql.database.advice import is_of_another_blend
 from arr_sql.database.retrieval import INDEX_VERSION
@@ -33,6 +35,10 @@ def facts_of(
     from arr_sql.memory.audit_verify import verify_audit
     from arr_sql.policy.replay_compare import Facts, differs_in_grep_only
 
+    gone = reader.execute(
+        load("read_erased_subjects"), {"scope_id": row.id, "revision": record["scope_revision"]}
+    ).fetchall()
+    forgotten = _forgotten(reader, row, record)
     erased = revised = False
     shown = {
         (item["chunk_id"], item["content_hash"]) for name in ("chunk", "memory") for item in store.shown_texts(name)
@@ -42,13 +48,12 @@ def facts_of(
             continue
         values = {"scope_id": row.id, "chunk_id": item["chunk_id"], "content_hash": item["content_hash"]}
         found = reader.execute(load("read_evidence_row"), values).fetchone()
-        erased, revised = erased or not found["named"], revised or bool(found["named"])
-    gone = reader.execute(
-        load("read_erased_subjects"), {"scope_id": row.id, "revision": record["scope_revision"]}
-    ).fetchall()
+        is_gone = not found["named"] or (item["chunk_id"], item["content_hash"]) in forgotten
+        erased, revised = erased or is_gone, revised or not is_gone
     only_grep = differs_in_grep_only(recorded, again.account, again.ranks)
     fault = {"model_missing", "model_changed", "model_failed"}
-    reasons = {call["reason"] for call in again.account["calls"] if call["tool_name"] == "vector"}
+    # A model that was missing then explains nothing now.
+    reasons = _vector_reasons(again.account) - _vector_reasons(recorded)
     return Facts(
         evidence_erased=erased, evidence_revised=revised, rows_erased=bool(gone),
         rows_revised=bool(verify_audit(reader, scope_id=row.id).damages),
@@ -58,6 +63,21 @@ def facts_of(
         policy_changed=_policy_changed(record, again), only_grep=only_grep,
         files_changed=only_grep and _files_changed(store, record, again, setting),
     )  # fmt: skip
+
+
+def _forgotten(reader: Connection, row: ScopeRow, record: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Which of the record's evidence was erased since: id and text. Its name may be in use again, by the same file taken in
+    anew or by a memory with other words."""
+    ids = [item["chunk_id"].removeprefix(memory_name("")) for item in record["evidence"]]
+    values = {"scope_id": row.id, "revision": record["scope_revision"], "ids": json.dumps(ids)}
+    return {
+        (memory_name(item["subject_id"]) if item["kind"] == "memory" else item["subject_id"], item["text_hash"])
+        for item in reader.execute(load("read_forgotten_texts"), values)
+    }
+
+
+def _vector_reasons(account: Mapping[str, Any]) -> set[str]:
+    return {call["reason"] for call in account["calls"] if call["tool_name"] == "vector"}
 
 
 def _has_vectors(store: ReplayStore, record: Mapping[str, Any]) -> bool:

@@ -239,6 +239,47 @@ def test_row_erased(asked: ResearchDatabase) -> None:
     assert asked.verify_audit().damages == ()
 
 
+def test_row_erased_though_the_name_is_in_use_again(asked: ResearchDatabase, tmp_path: Path) -> None:
+    """The same file taken in anew, a memory of that id with other words: what was answered with is gone all the same."""
+    asked.forget(source_refs=["b.md"])
+    (tmp_path / "b.md").write_text("# Plane\n\nThe control plane has another router.\n", "utf-8")
+    asked.add(tmp_path / "b.md")
+    assert cause(asked) == "row_erased"
+
+
+def test_a_memory_that_took_the_id_of_a_forgotten_one(asked: ResearchDatabase) -> None:
+    """By id and text: the receipt names both."""
+    asked.forget(memory_ids=["m"])
+    asked.add_memory(memory_id="m", title="Other", content="other words about a router budget", kind="knowledge")
+    asked.set_memory_status("m", "published", "measured")
+    assert cause(asked) == "row_erased"
+
+
+def test_a_model_that_was_missing_then_explains_nothing(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """Asked without a model, before and after: what was forgotten changed the counts."""
+    for name, text in (("a", "router budget"), ("b", "router design"), ("c", "control plane")):
+        (tmp_path / f"{name}.md").write_text(text, "utf-8")
+    database = make_database(folder=tmp_path, embedder=lambda: None)
+    for name in ("a", "b", "c"):
+        database.add(tmp_path / f"{name}.md")
+    found = database.search("router budget", plan=STORE)
+    assert [t.reason for t in found.traces if t.tool_name == "vector"] == ["model_missing"]
+    database.forget(source_refs=["c.md"])
+    assert "c.md" not in {item.source_ref for item in found.evidence} and cause(database) == "row_erased"
+
+
+def test_a_retrieval_id_is_given_once(asked: ResearchDatabase) -> None:
+    """Also after the whole scope was forgotten with its records: the log holds the ids that were given."""
+    first = asked.search("router budget", plan=STORE).retrieval_id
+    asked.forget(whole_scope=True)
+    again = asked.search("router budget", plan=STORE).retrieval_id
+    assert (first.split("-")[0], again.split("-")[0]) == ("r2", "r3") and first != again
+    ids = [event.subject_id for event in asked.audit_events("retrieval")]
+    assert len(ids) == len(set(ids)) == 3
+    with pytest.raises(InputError, match="no retrieval"):
+        asked.replay(first)
+
+
 def test_a_forgotten_query_is_row_erased(make_database: MakeDatabase, tmp_path: Path) -> None:
     """A record whose query, or whose plan's rewritten query, was forgotten says so; its neighbour is asked again as ever."""
     (tmp_path / "a.md").write_text("# Router\n\nThe router keeps a budget.\n", "utf-8")
