@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import contextlib
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,16 +21,19 @@ from arr_sql.core.connection import (
     open_reader,
     open_writer,
     read_transaction,
+    sqlite3,
     store_errors,
     write_transaction,
 )
 from arr_sql.core.migrations import agree_ledgers, all_migrations, migrate, require_current, triggers_off
+from arr_sql.core.secret_walk import parse_json
 from arr_sql.core.statements import load
 from arr_sql.core.table_rows import insert_rows, table_names, table_rows
 from arr_sql.errors import InputError
 from arr_sql.index.text_index import create_text_index, has_text_index, rebuild_text_index
 from arr_sql.memory.store_copy import new_store, require_whole
 
+_INT64 = 1 << 63
 FORMAT, VERSION = "arr_sql export", 1
 MANIFEST = "manifest.json"
 Progress = Callable[[int, int], None]
@@ -99,14 +102,22 @@ def encode_row(row: dict[str, Any]) -> bytes:
 
 
 def decode_row(line: bytes) -> dict[str, Any]:
-    """The row of one line. Raises ValueError for anything else."""
-    values = json.loads(line)
-    if not isinstance(values, dict):
-        raise ValueError("not a row")
-    return {
-        name: base64.b64decode(value["base64"], validate=True) if isinstance(value, dict) else value
-        for name, value in values.items()
-    }  # fmt: skip
+    """The row of one line. Raises ValueError for anything that :func:`encode_row` does not write, to the byte."""
+    try:
+        values = json.loads(line)
+        if not isinstance(values, dict):
+            raise ValueError("not a row")
+        row = {
+            name: base64.b64decode(value["base64"], validate=True) if isinstance(value, dict) else value
+            for name, value in values.items()
+        }
+        if any(type(value) is bool or (type(value) is int and not -_INT64 <= value < _INT64) for value in row.values()):
+            raise ValueError("a value that no column holds")
+        if encode_row(row) != line:  # other spaces, a name twice, half a character, another end of line
+            raise ValueError("not in the form of an export")
+    except (KeyError, TypeError, RecursionError, binascii.Error) as error:
+        raise ValueError("not a row") from error
+    return row
 
 
 def import_store(folder: Path, target: Path, progress: Progress = lambda done, total: None) -> dict[str, int]:
@@ -116,6 +127,8 @@ def import_store(folder: Path, target: Path, progress: Progress = lambda done, t
     StoreDamaged when what it holds does not pass the checks (its audit chain included).
     """
     manifest = _read_manifest(folder)
+    for name, item in sorted(manifest["tables"].items()):
+        _require_unchanged(folder / "tables" / f"{name}.jsonl", item)
     with new_store(target) as made:
         made.touch((folder / MANIFEST).stat().st_mode & 0o666 | 0o200)  # readable for whom the tree is
         writer = open_writer(made, create=True)
@@ -140,9 +153,15 @@ def _fill(writer: Connection, path: Path, folder: Path, tables: dict[str, Any], 
         writer.execute(load("remove_migration_records"))
         # Triggers judge what may happen next; these rows have happened, in an order that the tables alone do not keep.
         with triggers_off(writer):
-            for number, (name, item) in enumerate(sorted(tables.items())):
+            for number, name in enumerate(sorted(tables)):
                 progress(number, len(tables))
-                insert_rows(writer, name, _read_table(folder / "tables" / f"{name}.jsonl", item["sha256"]))
+                file = folder / "tables" / f"{name}.jsonl"
+                try:
+                    insert_rows(writer, name, _read_table(file))
+                except sqlite3.DatabaseError as error:
+                    raise InputError(
+                        f"'{file}' has a row that does not fit the table '{name}' ({error}). Restore it, or export again."
+                    ) from None
             progress(len(tables), len(tables))
         agree_ledgers(writer)
         if not has_text_index(writer):
@@ -150,35 +169,46 @@ def _fill(writer: Connection, path: Path, folder: Path, tables: dict[str, Any], 
         rebuild_text_index(writer)
 
 
-def _read_table(path: Path, sha256: str) -> Iterator[dict[str, Any]]:
-    digest = hashlib.sha256()
-    with contextlib.ExitStack() as stack:
-        try:
-            handle = stack.enter_context(path.open("rb"))
-        except FileNotFoundError:
-            raise InputError(f"'{path}' is missing. Restore it, or export again.") from None
+def _read_table(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as handle:
         for number, line in enumerate(handle, 1):
-            digest.update(line)
             try:
-                row = decode_row(line)
-            except (ValueError, KeyError, TypeError, binascii.Error):
+                yield decode_row(line)
+            except ValueError:
                 raise InputError(
                     f"{path}:{number} is not a row of an export. Restore the file, or export again."
                 ) from None
-            yield row
-    if digest.hexdigest() != sha256:
+
+
+def _require_unchanged(path: Path, item: dict[str, Any]) -> None:
+    """Before a row of it goes anywhere: is the file what the manifest says of it?"""
+    digest, rows = hashlib.sha256(), 0
+    try:
+        with path.open("rb") as handle:
+            while block := handle.read(1 << 20):
+                digest.update(block)
+                rows += block.count(b"\n")
+    except FileNotFoundError:
+        raise InputError(f"'{path}' is missing. Restore it, or export again.") from None
+    if digest.hexdigest() != item["sha256"]:
         raise InputError(
             f"'{path}' is not what the manifest says: it was changed after the export. Restore it, or export again."
+        )
+    if rows != item["rows"]:
+        raise InputError(
+            f"'{path}' has {rows:,} rows, and the manifest says {item['rows']}. Restore both, or export again."
         )
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+        manifest = parse_json((folder / MANIFEST).read_text("utf-8"), f"'{folder / MANIFEST}'")
         is_ours = manifest["format"] == FORMAT
         migrations, version = dict(manifest["migrations"]), manifest["version"]
-        for item in manifest["tables"].values():
+        for name, item in manifest["tables"].items():
             str(item["sha256"]), int(item["rows"])
+            if not re.fullmatch(r"\w+", name):
+                raise ValueError("no table's name")
     except FileNotFoundError:
         raise InputError(f"'{folder}' has no {MANIFEST}: it is no export, or one that was interrupted.") from None
     except (ValueError, KeyError, TypeError, AttributeError, OSError):

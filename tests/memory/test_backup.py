@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import stat
 import sys
@@ -239,14 +240,59 @@ def test_the_tree_is_lines_of_json(database: ResearchDatabase, tmp_path: Path) -
     )
 
 
+def mended(tree: Path, change: Callable[[bytes], bytes], *, count: bool = True, name: str = "memory") -> None:
+    """A changed table under a manifest that fits it: what the manifest can't tell, the rows must."""
+    file, manifest = tree / f"tables/{name}.jsonl", tree / "manifest.json"
+    file.write_bytes(data := change(file.read_bytes()))
+    value = json.loads(manifest.read_text("utf-8"))
+    value["tables"][name]["sha256"] = hashlib.sha256(data).hexdigest()
+    if count:
+        value["tables"][name]["rows"] = data.count(b"\n")
+    manifest.write_text(json.dumps(value), "utf-8")
+
+
+def first_row(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[bytes], bytes]:
+    """The table with another first row, written as an export writes it."""
+
+    def changed(data: bytes) -> bytes:
+        line, _, rest = data.partition(b"\n")
+        value = json.dumps(change(json.loads(line)), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return value.encode() + b"\n" + rest
+
+    return changed
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+NO_ROW, NO_FIT = r"memory\.jsonl:1 is not a row of an export", r"memory\.jsonl' has a row that does not fit"
 SPOILT: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no manifest": (lambda tree: (tree / "manifest.json").unlink(), "has no manifest.json"),
     "a manifest of another": (lambda tree: (tree / "manifest.json").write_text("[]"), "not the manifest of an export"),
+    "a deep manifest": (lambda tree: (tree / "manifest.json").write_bytes(DEEP), "not the manifest of an export"),
+    "a name twice in the manifest": (
+        lambda tree: (tree / "manifest.json").write_text((tree / "manifest.json").read_text().replace("{", '{"version":1,', 1)),
+        "not the manifest of an export"),
+    "a table elsewhere": (
+        lambda tree: (tree / "manifest.json").write_text((tree / "manifest.json").read_text().replace('"memory"', '"../memory"')),
+        "not the manifest of an export"),
     "a missing table": (lambda tree: (tree / "tables/memory.jsonl").unlink(), "is missing"),
     "a changed line": (
         lambda tree: (tree / "tables/memory.jsonl").write_bytes((tree / "tables/memory.jsonl").read_bytes().replace(b"budget", b"bodget")),
         "is not what the manifest says"),
-    "a line that is no row": (lambda tree: (tree / "tables/memory.jsonl").write_bytes(b"{nonsense\n"), r"memory.jsonl:1 is not a row"),
+    "a line that is no row": (lambda tree: mended(tree, lambda data: b"{nonsense\n" + data), NO_ROW),
+    "a deep line": (lambda tree: mended(tree, lambda data: b'{"id":' + DEEP + b"}\n" + data), NO_ROW),
+    "a deep line, not mended": (lambda tree: (tree / "tables/memory.jsonl").write_bytes(DEEP), "is not what the manifest says"),
+    "a number that is too large": (lambda tree: mended(tree, first_row(lambda row: {**row, "id": 2**63})), NO_ROW),
+    "a truth as a number": (lambda tree: mended(tree, first_row(lambda row: {**row, "id": True})), NO_ROW),
+    "half a character": (lambda tree: mended(tree, first_row(lambda row: {**row, "title": "\ud800"})), NO_ROW),
+    "other ends of lines": (lambda tree: mended(tree, lambda data: data.replace(b"\n", b"\r\n")), NO_ROW),
+    "a name twice in a row": (lambda tree: mended(tree, lambda data: b'{"id":1,' + data[1:]), NO_ROW),
+    "no end of the last line": (lambda tree: mended(tree, lambda data: data[:-1]), r"memory\.jsonl:\d+ is not a row"),
+    "another count": (lambda tree: mended(tree, lambda data: data.partition(b"\n")[2], count=False), "and the manifest says"),
+    "a missing column": (
+        lambda tree: mended(tree, first_row(lambda row: {k: v for k, v in row.items() if k != "title"})), NO_FIT),
+    "an unknown column": (lambda tree: mended(tree, first_row(lambda row: {**row, "zzz": 1})), NO_FIT),
+    "a wrong type": (lambda tree: mended(tree, first_row(lambda row: {**row, "confidence": "much"})), NO_FIT),
+    "a row twice": (lambda tree: mended(tree, lambda data: data.partition(b"\n")[0] + b"\n" + data), NO_FIT),
     "another schema": (
         lambda tree: (tree / "manifest.json").write_text((tree / "manifest.json").read_text().replace("0001_", "0000_")),
         "exported at another schema"),
@@ -266,8 +312,6 @@ def test_a_spoilt_tree_makes_no_file(database: ResearchDatabase, tmp_path: Path,
 
 def test_an_edited_tree_with_a_fitting_manifest_is_damage(database: ResearchDatabase, tmp_path: Path) -> None:
     """Whoever changes a row and mends the manifest is found by the audit chain."""
-    import hashlib
-
     database.export(tmp_path / "tree")
     file = tmp_path / "tree/tables/memory.jsonl"
     old = file.read_bytes()
