@@ -126,19 +126,18 @@ def main() -> None:
         _show(problem)
         code = problem.exit_code
     except (click.Abort, KeyboardInterrupt):
-        _say("Stopped. What was acknowledged is kept; run the command again to go on.")
+        _fail("Stopped", "Stopped. What was acknowledged is kept; run the command again to go on.", prefix="")
         code = 130
     except ArrError as problem:
-        _report(problem)
+        _fail(type(problem).__name__, str(problem))
         code = problem.exit_code
     except OSError as problem:
         code = _os_error(problem)
     except Exception as problem:  # the last door: a fault of ours must not print a traceback at people
         if os.environ.get("ARR_DEBUG"):
             raise
-        _say(
-            f"Error: internal fault ({type(problem).__name__}: {problem}). Set ARR_DEBUG=1 and run again to see where."
-        )
+        fault = f"{type(problem).__name__}: {problem}"
+        _fail("InternalFault", f"internal fault ({fault}). Set ARR_DEBUG=1 and run again to see where.")
     _leave(code if isinstance(code, int) else 0)
 
 
@@ -169,28 +168,39 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _report(problem: ArrError) -> None:
+def _is_json() -> bool:
+    """Did the caller ask for JSON? What stands behind ``--`` is no option."""
+    arguments = sys.argv[1:]
+    return "--json" in arguments[: arguments.index("--") if "--" in arguments else None]
+
+
+def _fail(kind: str, message: str, *, prefix: str = "Error: ") -> None:
+    """Whatever went wrong, in the form that was asked for."""
     from arr_sql.cli._shared import visible
 
-    if "--json" in sys.argv[1:]:
+    if _is_json():
         import json
 
-        _say(json.dumps({"error": type(problem).__name__, "message": str(problem)}))
+        _say(json.dumps({"error": kind, "message": message}))
     else:
-        _say(f"Error: {visible(str(problem))}")
+        _say(prefix + visible(message))
 
 
 def _os_error(problem: OSError) -> int:
     if problem.errno == errno.EPIPE or isinstance(problem, BrokenPipeError):
         return 141  # the reader (`| head`) has seen enough
     if problem.errno == errno.ENOSPC:
-        _say("Error: the output could not be written: no space left on the device. Part of it is lost.")
+        _fail("OSError", "the output could not be written: no space left on the device. Part of it is lost.")
     else:
-        _say(f"Error: {problem.strerror or problem}{f': {problem.filename}' if problem.filename else ''}.")
+        _fail("OSError", f"{problem.strerror or problem}{f': {problem.filename}' if problem.filename else ''}.")
     return 1
 
 
 def _show(problem: click.ClickException) -> None:
+    if _is_json():
+        kind = "UsageError" if isinstance(problem, click.UsageError) else type(problem).__name__
+        _fail(kind, problem.format_message())
+        return
     try:
         problem.show(file=sys.stderr)
     except OSError:  # nowhere to say it: the exit code stands

@@ -19,7 +19,8 @@ import click
 
 from arr_sql.cli._shared import echo
 
-PIPE_COLUMNS = 120
+PIPE_COLUMNS = 1 << 30
+"""Into a pipe or file nothing is broken: whoever reads it looks for lines as they are."""
 _WORD = re.compile(r"\s*\S+\s*")
 
 
@@ -42,7 +43,7 @@ def print_text(text: str, **style: Any) -> None:
 
 
 def columns() -> int:
-    """Columns of the terminal; 120 into a pipe or file."""
+    """Columns of the terminal; no end of them into a pipe or file."""
     if not sys.stdout.isatty():
         return PIPE_COLUMNS
     return max(1, shutil.get_terminal_size().columns - (os.name == "nt"))  # Windows breaks a line that is full

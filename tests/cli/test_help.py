@@ -252,3 +252,38 @@ def test_module_and_script_are_one_command(tmp_path: Path) -> None:
     by_module, by_script = process("--help", cwd=tmp_path), process("--help", cwd=tmp_path, command=(script,))
     assert by_module.returncode == by_script.returncode == 0
     assert by_module.stdout == by_script.stdout != b""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "kind", "words"),
+    [
+        (("search", "x", "-k", "0", "--json"), 2, "UsageError", "not in the range"),
+        (("search", "--json"), 2, "UsageError", "Missing argument"),
+        (("nonsense", "--json"), 2, "UsageError", "No such command"),
+        (("memory", "add", "--json"), 2, "UsageError", "--title"),
+        (("status", "--json"), 1, "StoreMissing", "arr init"),
+    ],
+)
+def test_every_error_is_json_where_json_was_asked_for(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, kind: str, words: str
+) -> None:
+    """One object on standard error, nothing on standard output, whatever is wrong and whoever found it."""
+    ran = arr(*arguments, cwd=tmp_path)
+    said = json.loads(ran.err)
+    assert (ran.code, ran.out, set(said), said["error"]) == (code, "", {"error", "message"}, kind)
+    assert words in said["message"]
+
+
+def test_a_fault_of_ours_is_json_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the way to see where."""
+    monkeypatch.delenv("ARR_DEBUG", raising=False)
+    monkeypatch.setattr("arr_sql.core.project.find_project", lambda *_, **__: 1 / 0)
+    said = json.loads(arr("status", "--json", cwd=tmp_path).err)
+    assert (
+        said["error"] == "InternalFault" and "ZeroDivisionError" in said["message"] and "ARR_DEBUG" in said["message"]
+    )
+
+
+def test_what_stands_behind_two_dashes_is_no_option(tmp_path: Path) -> None:
+    """A query may be called ``--json``."""
+    assert arr("search", "--", "--json", cwd=tmp_path).err.startswith("Error: ")

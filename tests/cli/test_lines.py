@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from arr_sql.cli._lines import PIPE_COLUMNS, broken, cells, print_pieces, print_text
+from arr_sql.cli._lines import broken, cells, print_pieces, print_text
 
 TEXTS = st.text("ab-. \u4e2d\u6587\u304b\uff0c\u00e9\n", max_size=60)
 
@@ -56,10 +56,11 @@ def test_a_style_goes_on_in_the_next_line(capsys: pytest.CaptureFixture[str], mo
     monkeypatch.setenv("FORCE_COLOR", "1")
     for name in ("NO_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
-    print_pieces(("1. ", {}), ("x" * PIPE_COLUMNS, {"fg": "cyan"}), (" end", {"dim": True}))
+    monkeypatch.setattr("arr_sql.cli._lines.columns", lambda: 120)
+    print_pieces(("1. ", {}), ("x" * 120, {"fg": "cyan"}), (" end", {"dim": True}))
 
     first, second, third = capsys.readouterr().out.splitlines()
-    assert (first, second) == ("1.", f"\x1b[36m{'x' * PIPE_COLUMNS}\x1b[0m")
+    assert (first, second) == ("1.", f"\x1b[36m{'x' * 120}\x1b[0m")
     assert third == "\x1b[2mend\x1b[0m"
 
 
@@ -68,3 +69,9 @@ def test_a_pipe_gets_no_colours(capsys: pytest.CaptureFixture[str], monkeypatch:
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     print_text("plain\ttext", fg="yellow")
     assert capsys.readouterr().out == "plain   text\n"
+
+
+def test_nothing_is_broken_into_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever reads it looks for lines as they are in the file."""
+    print_text("word " * 100 + "x" * 500 + "\nnext")
+    assert capsys.readouterr().out.splitlines() == ["word " * 100 + "x" * 500, "next"]
