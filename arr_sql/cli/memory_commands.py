@@ -86,7 +86,7 @@ def publish(memory_id: str, reason: str, where: Where, as_json: bool) -> None:
 
 @memory.command()
 @click.argument("memory_id", type=NAME)
-@click.option("--reason", type=TEXT, required=True, help="Why it no longer holds.")
+@click.option("--reason", type=NAME, required=True, help="Why it no longer holds.")
 @project_options
 @json_option
 def revoke(memory_id: str, reason: str, where: Where, as_json: bool) -> None:

@@ -181,7 +181,7 @@ def verify(memory_id: str, reason: str, where: Where, as_json: bool) -> None:
 
 @click.command()
 @click.argument("memory_id", type=NAME)
-@click.option("--reason", type=TEXT, required=True, help="What replaces it, or why it is set aside.")
+@click.option("--reason", type=NAME, required=True, help="What replaces it, or why it is set aside.")
 @project_options
 @json_option
 def deprecate(memory_id: str, reason: str, where: Where, as_json: bool) -> None:
@@ -198,7 +198,7 @@ def deprecate(memory_id: str, reason: str, where: Where, as_json: bool) -> None:
 
 @click.command()
 @click.argument("memory_ids", type=NAME, nargs=-1, required=True, metavar="ID...")
-@click.option("--reason", type=TEXT, required=True, help="What contradicts what.")
+@click.option("--reason", type=NAME, required=True, help="What contradicts what.")
 @project_options
 @json_option
 def conflict(memory_ids: tuple[str, ...], reason: str, where: Where, as_json: bool) -> None:
@@ -218,7 +218,7 @@ def conflict(memory_ids: tuple[str, ...], reason: str, where: Where, as_json: bo
 @click.command()
 @click.argument("winner", type=NAME)
 @click.option("--deprecate", "losers", type=NAME, multiple=True, metavar="ID", help="One that gives way (repeatable).")
-@click.option("--reason", type=TEXT, required=True, help="What decided it.")
+@click.option("--reason", type=NAME, required=True, help="What decided it.")
 @project_options
 @json_option
 def resolve(winner: str, losers: tuple[str, ...], reason: str, where: Where, as_json: bool) -> None:
@@ -237,7 +237,7 @@ def resolve(winner: str, losers: tuple[str, ...], reason: str, where: Where, as_
 
 @click.command()
 @click.argument("memory_id", type=NAME)
-@click.option("--reason", type=TEXT, required=True, help="Why it ends now.")
+@click.option("--reason", type=NAME, required=True, help="Why it ends now.")
 @project_options
 @json_option
 def expire(memory_id: str, reason: str, where: Where, as_json: bool) -> None:

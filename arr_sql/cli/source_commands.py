@@ -68,7 +68,11 @@ def add(paths: tuple[Path, ...], passwords: tuple[str, ...], no_embed: bool, whe
     Example:
       arr add notes papers/README.md
     """
+    from arr_sql.ingest.roots import require_addable
+
     with where.open() as database:
+        for path in paths:  # all of them before anything is taken in
+            require_addable(path)
         results = []
         for path in paths:
             with progress_bar(f"Reading {path.name or path}", quiet=as_json) as update:

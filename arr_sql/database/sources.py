@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from arr_sql.core.canonical import sha256_text
 from arr_sql.core.connection import store_errors, write_transaction
 from arr_sql.database.base import DatabaseBase
-from arr_sql.errors import InputError, PathRefused
+from arr_sql.errors import InputError
 from arr_sql.index.line_rows import drop_line_index, line_index_state, want_line_index
-from arr_sql.ingest.roots import RootRow, add_root, read_roots
+from arr_sql.ingest.roots import RootRow, add_root, read_roots, require_addable
 from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.row_vouching import hash_of_root
 from arr_sql.memory.scope_store import advance, ensure_scope, read_scope
@@ -31,11 +31,7 @@ class SourceMethods(DatabaseBase):
         self, target: str | Path, progress: Progress = lambda phase, done, total: None, *, passwords: Sequence[str] = ()
     ) -> SyncSummary:
         """Trust a folder or file for this scope and take its files in. Raises PathRefused when it is neither."""
-        path = Path(target)
-        if path.exists() and not (path.is_dir() or path.is_file()):
-            raise PathRefused(
-                f"'{path}' is neither a folder nor a file (a pipe, socket or device). Name a folder or a file to add."
-            )
+        require_addable(Path(target))
         writer = self._ready_writer()
         with write_transaction(writer, self.path):
             scope_row = ensure_scope(writer, self.scope, self.actor, self._clock())

@@ -70,10 +70,13 @@ def compare(first: Mapping[str, Any], second: Mapping[str, Any], mode: str, metr
 
 
 def _value(modes: Mapping[str, Any], mode: str, metric: str) -> float:
-    try:
-        return float(modes[mode][metric])
-    except KeyError as missing:
-        raise InputError(f"A run has no {missing} here. It has the modes {', '.join(modes)}.") from None
+    if mode not in modes:
+        raise InputError(f"A run has no mode '{mode}' here. It has {', '.join(modes)}.")
+    found = modes[mode].get(metric)
+    if type(found) not in (int, float):
+        figures = ", ".join(name for name, value in modes[mode].items() if type(value) in (int, float))
+        raise InputError(f"A run has no metric '{metric}' here. It has {figures}.")
+    return float(found)
 
 
 def _first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
@@ -96,6 +99,42 @@ class Check:
 def is_expectation(value: Mapping[str, Any]) -> bool:
     """Is it a file of expectations, and not a run?"""
     return "expected" in value
+
+
+def is_readable(value: Any) -> bool:
+    """Is it a run, a table of figures, or expectations, in the shape that the functions here read? Files are anybody's."""
+    if not isinstance(value, dict):
+        return False
+    if "expected" in value or "measured" in value:
+        return _are_figures(value.get("expected", value.get("measured"))) and type(value.get("tolerance", 0.0)) in (
+            int,
+            float,
+        )
+    topics, gold = value.get("topics"), value.get("gold")
+    return (
+        isinstance(topics, list)
+        and all(isinstance(topic, dict) and topic.keys() >= {"topic_id", "has_answer", "modes"} for topic in topics)
+        and isinstance(gold, dict)
+        and "name" in gold
+        and _are_figures({"": value.get("modes")})
+    )
+
+
+def _are_figures(value: Any) -> bool:
+    """Set, mode, metric, and what a metric came to: numbers where it is one figure."""
+    return (
+        isinstance(value, dict)
+        and bool(value)
+        and all(
+            isinstance(modes, dict)
+            and all(
+                isinstance(metrics, dict)
+                and all(isinstance(name, str) and not isinstance(held, (str, bool)) for name, held in metrics.items())
+                for metrics in modes.values()
+            )
+            for modes in value.values()
+        )
+    )
 
 
 def check(run: Mapping[str, Any], expectation: Mapping[str, Any], tolerance: float | None = None) -> list[Check]:

@@ -27,6 +27,8 @@ LEAST_QUESTIONS = 40
 """Below this many the 95 % interval of a share of one half is wider than 31 points."""
 EACH = 60
 ALIAS = "own"
+KINDS = 3
+"""Of questions: titles, sentences, identifiers."""
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 _SENTENCE = re.compile(r"(?:[^.!?。！？\n]|[.!?](?=\S))+(?:[.!?](?=\s|$)|[。！？])")
 _WORD = re.compile(rf"[{_HAN}]|[^\W{_HAN}]+")
@@ -53,6 +55,11 @@ def own_set(chunks: Sequence[StoredChunk], scope: ScopeKey, *, each: int = EACH,
         raise InputError(
             f"This scope holds {len(chunks)} chunks; below {LEAST_CHUNKS} nearly every ranking finds everything, so the "
             "figures would say nothing. Add more folders with `arr add`, or measure with `arr eval run GOLD`."
+        )
+    if each * KINDS < LEAST_QUESTIONS:
+        raise InputError(
+            f"{each} questions of each kind are {each * KINDS}; {LEAST_QUESTIONS} are needed to tell one ranking from another. "
+            f"Give --each {-(-LEAST_QUESTIONS // KINDS)} or more."
         )
     rng = random.Random(seed)
     held_out = _drawn(_titles(chunks), each, rng)

@@ -41,6 +41,16 @@ def read_roots(connection: Connection, scope: ScopeKey, project_folder: Path) ->
     ]  # fmt: skip
 
 
+def require_addable(target: Path) -> None:
+    """Raises PathRefused unless ``target`` is a folder or a file."""
+    if not target.exists():
+        raise PathRefused(f"'{target.absolute()}' does not exist. Name a folder or a file to add.")
+    if not (target.is_dir() or target.is_file()):
+        raise PathRefused(
+            f"'{target}' is neither a folder nor a file (a pipe, socket or device). Name a folder or a file to add."
+        )
+
+
 def add_root(
     connection: Connection, scope: ScopeKey, scope_id: int, project_folder: Path, target: Path, now: datetime
 ) -> RootRow:
@@ -49,8 +59,7 @@ def add_root(
     Call inside a write transaction. Raises PathRefused when there is no such folder or file.
     """
     target = target.absolute()
-    if not target.exists():
-        raise PathRefused(f"'{target}' does not exist. Name a folder or a file to add.")
+    require_addable(target)
     only_file = None if target.is_dir() else target.name
     folder = (target if target.is_dir() else target.parent).resolve()
     existing = read_roots(connection, scope, project_folder)

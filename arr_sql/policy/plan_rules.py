@@ -11,6 +11,7 @@ from arr_sql.core.router_models import (
     MAX_CALLS,
     MAX_REWRITTEN_QUERY,
     MAX_ROUNDS,
+    REASON_TEXT,
     QueryPlan,
     ReasonCode,
     ToolCall,
@@ -66,7 +67,7 @@ def parse_plan(value: Any, query: str) -> QueryPlan:
             ) from None
     fault = plan_fault(plan, query)
     if fault is not None:
-        raise PlanInvalid(f"The plan was refused ({fault}). See docs/reason-codes.md.", str(fault))
+        raise PlanInvalid(f"The plan was refused ({fault}): {REASON_TEXT[fault]}", str(fault))
     return plan
 
 

@@ -132,7 +132,8 @@ def _problem(item: Any) -> str:
     where = ".".join(_label(part, 60) for part in item["loc"][:6]) or "arguments"
     if item["type"] == "extra_forbidden":
         return f"unknown argument {where}"
-    return f"argument {where}: {item['msg'][:1].lower()}{item['msg'][1:200]}"
+    said = "should be an object" if item["type"] in ("model_type", "model_attributes_type") else item["msg"]
+    return f"argument {where}: {said[:1].lower()}{said[1:200]}"
 
 
 def _label(value: object, limit: int) -> str:

@@ -95,10 +95,13 @@ def get_evidence(database: ResearchDatabase, asked: values.EvidenceArguments) ->
         heading = chunk["heading"]
     end = asked.offset + WINDOW
     is_more = end < len(text)
+    cut = [f"{len(text) - end:,} characters follow: ask again with offset {end}."] if is_more else []
+    if asked.offset and asked.offset >= len(text):
+        cut = [f"The text has {len(text):,} characters: nothing is at offset {asked.offset}."]
     return values.EvidenceOutput(
         id=asked.id, source=source, locator=locator, heading=heading, status=status, content=text[asked.offset : end],
         offset=asked.offset, characters=len(text), next_offset=end if is_more else None, content_hash=sha256_text(text),
-        cut=[f"{len(text) - end:,} characters follow: ask again with offset {end}."] if is_more else [],
+        cut=cut,
     )  # fmt: skip
 
 

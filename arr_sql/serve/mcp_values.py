@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from arr_sql.core.research_models import MemoryKind, MemoryStatus
 from arr_sql.core.router_models import MAX_CALLS, MAX_QUERY, MAX_REWRITTEN_QUERY, MAX_ROUNDS
@@ -38,11 +38,17 @@ class PlannedCall(Arguments):
     )
 
 
+def _as_call(value: Any) -> Any:
+    """A channel's name alone, as plans are written elsewhere, is a call of it."""
+    return {"tool": value} if isinstance(value, str) else value
+
+
 Rounds = Annotated[
-    list[Annotated[list[PlannedCall], Field(max_length=MAX_CALLS)]],
+    list[Annotated[list[Annotated[PlannedCall, BeforeValidator(_as_call)]], Field(max_length=MAX_CALLS)]],
     Field(
         max_length=MAX_ROUNDS,
-        description=f"Calls of one round run side by side. At most {MAX_ROUNDS} rounds and {MAX_CALLS} calls.",
+        description=f"Calls of one round run side by side; a channel's name alone is a call too. At most {MAX_ROUNDS} rounds "
+        f"and {MAX_CALLS} calls.",
     ),
 ]
 

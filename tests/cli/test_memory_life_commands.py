@@ -308,3 +308,10 @@ def test_a_person_is_asked(answer: str, code: int, project: Path) -> None:
     ended, written = terminal("memory", "promote", "m-kept", "--to-branch", "main", cwd=project, say=answer)
     assert ended == code and "absent there" in written
     assert (arr("memory", "show", "m-kept", "--branch", "main", cwd=project).code == 0) is (answer == "y")
+
+
+@pytest.mark.parametrize("command", ["conflict", "deprecate", "revoke", "expire"])
+def test_a_reason_that_is_asked_for_is_not_blank(project: Path, command: str) -> None:
+    """What stands in the history for good says something."""
+    ran = arr("memory", command, MEMORY, "--reason", "  ", cwd=project)
+    assert ran.code == 2 and "it is blank" in ran.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -126,3 +127,12 @@ def test_the_same_file_twice_is_one_source(project: Path) -> None:
     assert ran.code == 0
     assert all(item["added"] == [] for item in ran.json["syncs"])
     assert arr("status", "--json", cwd=project).json["sources"] == 4
+
+
+def test_nothing_is_taken_in_where_one_of_several_paths_is_wrong(project: Path) -> None:
+    """All paths are looked at first: no account of a half is lost."""
+    (project / "more").mkdir()
+    (project / "more" / "a.md").write_text("zyzzyva", "utf-8")
+    ran = arr("add", "more", "nope", "--no-embed", "--json", cwd=project)
+    assert ran.code == 1 and json.loads(ran.err)["error"] == "PathRefused"
+    assert arr("search", "zyzzyva", "--json", cwd=project).json["evidence"] == []

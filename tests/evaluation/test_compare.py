@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from arr_sql.errors import InputError
-from arr_sql.evaluation.compare import check, compare
+from arr_sql.evaluation.compare import check, compare, is_readable
 from arr_sql.evaluation.modes import RERANKED
 
 
@@ -90,3 +90,23 @@ def test_tolerances_and_tables_of_several_sets() -> None:
     assert [one.holds for one in check(table, expected, 0.05)] == [True, False]
     with pytest.raises(InputError, match="expectations are of"):
         check(FIRST, expected)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [], {}, {"topics": []}, {"topics": [{"topic_id": "a"}], "gold": {"name": "g"}, "modes": {}}, {"expected": {}},
+        {"expected": [1]}, {"expected": {"g": 1}}, {"expected": {"g": {"search": 1}}}, {"measured": {"g": {"m": {"x": "1"}}}},
+        {"expected": {"g": {"search": {"ndcg_at_10": "0.9"}}}}, {"expected": {"g": {"s": {"x": 1}}}, "tolerance": "much"},
+    ],
+)  # fmt: skip
+def test_what_is_neither_a_run_nor_expectations(value: Any) -> None:
+    """A gold set has topics too, and a figure in quotation marks is none."""
+    assert not is_readable(value)
+
+
+def test_runs_and_expectations_are_readable() -> None:
+    topic = {"topic_id": "a", "has_answer": True, "modes": {}}
+    assert is_readable({"topics": [topic], "gold": {"name": "g"}, "modes": {"search": {"map": 0.5, "curve": [0.1]}}})
+    assert is_readable({"expected": {"g": {"search": {"map": 0.5}}}, "tolerance": 0.01})
+    assert is_readable({"measured": {"g": {"search": {"map": None}}}})

@@ -67,12 +67,22 @@ def test_the_seed_decides_the_questions() -> None:
 
 @pytest.mark.parametrize(
     ("chunks", "each", "words"),
-    [([], 60, "holds 0 chunks"), (make_chunks(99), 60, "holds 99 chunks"), (make_chunks(), 13, "Only 39 questions")],
+    [
+        ([], 60, "holds 0 chunks"),
+        (make_chunks(99), 60, "holds 99 chunks"),
+        ([StoredChunk(f"c{n}", "a.md", "", "x") for n in range(100)], 60, "Only 0 questions"),
+    ],
 )
 def test_what_is_too_small_to_tell_is_refused(chunks: list[StoredChunk], each: int, words: str) -> None:
     """With the next step."""
     with pytest.raises(InputError, match=f"{words}.*arr add"):
         own_set(chunks, SCOPE, each=each)
+
+
+def test_too_few_are_asked_for() -> None:
+    """However much text there is: said before anything is drawn, with the number to give."""
+    with pytest.raises(InputError, match=r"13 questions of each kind are 39.*--each 14 or more"):
+        own_set(make_chunks(), SCOPE, each=13)
 
 
 def test_plain_grep_finds_the_whole_query_else_most_words() -> None:

@@ -319,3 +319,20 @@ def test_the_schemas_are_closed_and_say_what_is_needed() -> None:
         )
         assert not {"scope", "team_id", "branch", "experiment_environment"} & set(schema["properties"])
         assert {"notice", "cut", "audited"} <= set(tool.output_schema()["properties"])
+
+
+def test_a_plan_of_names(desk: Desk) -> None:
+    """As it is written on the command line and in Python; what is neither a name nor a call is said without our names."""
+    found = ask(desk, "search", query="warmup", tool_rounds=[["bm25"], [{"tool": "grep"}]])
+    assert [(c["round"], c["tool"]) for c in found["channels"]] == [(1, "bm25"), (2, "grep")]
+    said = refused(desk, "search", query="warmup", tool_rounds=[[7]])
+    assert "tool_rounds.0.0: should be an object" in said and "PlannedCall" not in said
+    said = refused(desk, "search", query="warmup", tool_rounds=[["bm25", "bm25"]])
+    assert "docs/" not in said and "duplicate" in said
+
+
+def test_an_offset_behind_the_end(desk: Desk) -> None:
+    """Nothing is there, and that is said."""
+    found = ask(desk, "search", query="warmup")["evidence"][0]
+    past = ask(desk, "get_evidence", id=found["id"], offset=10_000)
+    assert past["content"] == "" and past["next_offset"] is None and "nothing is at offset 10000" in past["cut"][0]
