@@ -41,6 +41,16 @@ class Utf8Text(click.ParamType):  # type: ignore[type-arg]  # generic from click
         return text
 
 
+class FloatRange(click.FloatRange):
+    """A number within bounds. NaN is within none, though no comparison says so."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value} is no number in the range {self._describe_range()}.", param, ctx)
+        return number
+
+
 TEXT = Utf8Text()
 NAME = Utf8Text(may_be_blank=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from arr_sql.cli._shared import (
     advise_elsewhere,
     echo,
     json_option,
+    note,
     print_json,
     print_table,
     project_options,
@@ -23,6 +25,15 @@ from arr_sql.cli._shared import (
 @click.group()
 def audit() -> None:
     """The audit log: append-only, hash-chained, one event for every change and every retrieval."""
+
+
+def _say_which_kinds(kind: str, kinds: Sequence[str]) -> None:
+    """An empty list may be a slip of the pen."""
+    import difflib
+
+    near = difflib.get_close_matches(kind, kinds, 1)
+    meant = f" Did you mean '{near[0]}'?" if near else ""
+    note(f"This scope has no event of kind '{visible(kind)}'.{meant} It has: {', '.join(kinds) or 'none at all'}.")
 
 
 @audit.command("list")
@@ -39,6 +50,8 @@ def list_(kind: str | None, limit: int, where: Where, as_json: bool) -> None:
     """
     with where.open() as database:
         events = database.audit_events(kind, limit)
+        if kind is not None and not events:
+            _say_which_kinds(kind, database.event_kinds())
     if as_json:
         print_json([event.model_dump(mode="json") for event in events])
         return

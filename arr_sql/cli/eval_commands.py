@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from arr_sql.cli._shared import NAME, echo, json_option, note, print_json, print_table, progress_bar, visible
+from arr_sql.cli._shared import (
+    NAME,
+    FloatRange,
+    echo,
+    json_option,
+    note,
+    print_json,
+    print_table,
+    progress_bar,
+    visible,
+)
 from arr_sql.cli.eval_live_command import live
 
 if TYPE_CHECKING:
@@ -93,7 +103,7 @@ def run(
 @click.argument("second", type=GOLD)
 @click.option("--mode", type=NAME, default="search", show_default=True)
 @click.option("--metric", type=NAME, default="ndcg_at_10", show_default=True)
-@click.option("--tolerance", type=click.FloatRange(min=0), help="How far below an expected value is no loss.")
+@click.option("--tolerance", type=FloatRange(min=0), help="How far below an expected value is no loss.")
 @json_option
 def compare(first: Path, second: Path, mode: str, metric: str, tolerance: float | None, as_json: bool) -> None:
     """Compare run SECOND with run FIRST, topic by topic; or run FIRST with the expectations in SECOND.

@@ -9,6 +9,7 @@ import click
 
 from arr_sql.cli._shared import (
     TEXT,
+    FloatRange,
     Where,
     advise_line_index,
     echo,
@@ -45,7 +46,7 @@ CUTS = {
     help="Print at most so many lines.",
 )
 @click.option(
-    "--deadline", type=click.FloatRange(0.1, 3600), default=30.0, show_default=True, metavar="SECONDS",
+    "--deadline", type=FloatRange(0.1, 3600), default=30.0, show_default=True, metavar="SECONDS",
     help="Stop after this time and print what was found until then.",
 )  # fmt: skip
 @click.option("--strict", is_flag=True, help="Exit with 3 when not everything was searched.")

@@ -8,7 +8,17 @@ import click
 
 from arr_sql.cli import memory_life_commands, memory_move_commands
 from arr_sql.cli._memory import KINDS, STATUSES, metadata_of, print_memory
-from arr_sql.cli._shared import NAME, TEXT, Where, echo, json_option, print_json, print_table, project_options, visible
+from arr_sql.cli._shared import (
+    NAME,
+    TEXT,
+    Where,
+    echo,
+    json_option,
+    print_json,
+    print_table,
+    project_options,
+    visible,
+)
 
 
 @click.group()

@@ -14,6 +14,7 @@ import click
 
 from arr_sql.cli._shared import (
     NAME,
+    FloatRange,
     Where,
     echo,
     json_option,
@@ -206,7 +207,7 @@ def restore(
 @replica.command()
 @click.argument("target", type=NAME)
 @click.argument("output", type=FILE)
-@click.option("--every", type=click.FloatRange(0.2, 86_400), default=10.0, show_default=True, metavar="SECONDS",
+@click.option("--every", type=FloatRange(0.2, 86_400), default=10.0, show_default=True, metavar="SECONDS",
               help="How often the store is asked.")  # fmt: skip
 @click.option("--once", is_flag=True, help="Make it as new as the store, and end.")
 @store_options

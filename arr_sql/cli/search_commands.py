@@ -249,11 +249,18 @@ def show(item: str, html: Path | None, force: bool, lang: str, where: Where, as_
     if html is not None:
         _write_report(item, html, force, lang, where, as_json)
         return
+    from arr_sql.errors import InputError
+
     with where.open() as database:
         if item.startswith("memory:"):
             value: dict[str, Any] = database.memory(item.removeprefix("memory:")).model_dump(mode="json")
         elif item.startswith("c") and len(item) == 21:
             value = database.chunk(item)
+        elif not item.startswith("r"):
+            raise InputError(
+                f"'{item}' names nothing that can be shown: a retrieval is r..., a memory is memory:ID, and a chunk is c with "
+                "20 letters and digits behind it, as `arr search --json` prints it."
+            )
         else:
             value = database.retrievals(item)[0]
     if as_json:

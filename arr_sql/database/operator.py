@@ -12,6 +12,7 @@ from arr_sql.database.sources import SourceMethods
 from arr_sql.index.text_index import stale_text_indexes
 from arr_sql.ingest.roots import is_other_branch
 from arr_sql.memory.audit_log import list_events
+from arr_sql.memory.scope_store import read_scope
 
 if TYPE_CHECKING:
     from arr_sql.memory.store_check import CheckReport
@@ -52,6 +53,14 @@ class OperatorMethods(SourceMethods):
         """The last audit events of this scope, newest first."""
         with store_errors(self.path):
             return list_events(self._reader("main"), self.scope, kind=kind, limit=limit)
+
+    def event_kinds(self) -> list[str]:
+        """Which kinds of events this scope has."""
+        reader = self._reader("main")
+        with store_errors(self.path):
+            row = read_scope(reader, self.scope)
+            values = {"scope_id": None if row is None else row.id}
+            return [item["kind"] for item in reader.execute(load("read_event_kinds"), values)]
 
     def check(self) -> CheckReport:
         """SQLite's integrity, foreign keys, schema, FTS5, index = content, audit. Changes nothing."""

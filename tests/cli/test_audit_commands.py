@@ -54,3 +54,9 @@ def test_verify_names_the_first_damage(project: Path) -> None:
     assert ran.code == 1 and "does NOT verify" in ran.out and "event 3" in ran.out
     report = arr("audit", "verify", "--json", cwd=project)
     assert report.code == 1 and report.json["verified"] is False and report.json["damages"][0]["seq"] == 3
+
+
+def test_a_kind_that_there_is_not(project: Path) -> None:
+    """An empty list may be a slip of the pen: what there is stands on stderr, the nearest first."""
+    ran = arr("audit", "list", "--kind", "retreival", "--json", cwd=project)
+    assert (ran.code, ran.json) == (0, []) and "Did you mean 'retrieval'?" in ran.err and "source_added" in ran.err

@@ -219,3 +219,9 @@ def test_empty_or_before_add(folder: Path) -> None:
     assert "Give a part of one line" in grep(folder, "").err and grep(folder, "").code == 1
     ran = grep(folder, "x", "--env", "other")
     assert ran.code == 1 and "`arr add FOLDER`" in ran.err
+
+
+def test_nan_is_in_no_range(project: Path) -> None:
+    """Comparisons let it through: it is refused by name."""
+    ran = arr("grep", "warmup", "--deadline", "nan", cwd=project)
+    assert ran.code == 2 and "nan is no number in the range" in ran.err

@@ -191,3 +191,9 @@ def test_what_is_too_far_from_the_question_is_shown_on_demand(project: Path, mon
     assert "`--no-floor` shows it" in ran.out and "vector: below_floor x" in ran.out
     shown = arr("search", "zorgle blimfrat", "--no-floor", "--json", cwd=project)
     assert shown.json["state"] == "found" and shown.json["evidence"]
+
+
+def test_show_says_what_it_can_show(project: Path) -> None:
+    """A cut chunk id is no retrieval."""
+    ran = arr("show", "c123", cwd=project)
+    assert ran.code == 1 and "a chunk is c with 20" in ran.err
