@@ -15,6 +15,7 @@ def test_the_public_names_are_these() -> None:
         "ReasonCode", "Rejection",
         "ResearchDatabase", "ResearchMemory", "RouterResult", "ScopeKey", "StateError", "StoreError", "ToolCall",
         "ToolTrace", "VerificationRun", "__version__", "add_functions", "connect",
+        "missing_words",
     ]  # fmt: skip
 
 

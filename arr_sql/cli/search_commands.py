@@ -258,8 +258,8 @@ def show(item: str, html: Path | None, force: bool, lang: str, where: Where, as_
             value = database.chunk(item)
         elif not item.startswith("r"):
             raise InputError(
-                f"'{item}' names nothing that can be shown: a retrieval is r..., a memory is memory:ID, and a chunk is c with "
-                "20 letters and digits behind it, as `arr search --json` prints it."
+                f"There is no '{item}' that can be shown: a retrieval is r..., a memory is memory:ID, and a chunk is c with 20 "
+                "letters and digits behind it, as `arr search --json` prints it."
             )
         else:
             value = database.retrievals(item)[0]

@@ -132,8 +132,8 @@ TOKEN = "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA2"
         ({"metadata": {TOKEN: 1}}, "a key of metadata"),
         ({"metadata": {"password": 12345678901}}, "metadata.password"),
         ({"metadata": {"password": {"value": "correcthorse99"}}}, "metadata.password"),
-        ({"applicability": {"experiment_environments": [TOKEN]}}, "applicability.experiment_environments[0]"),
-        ({"evidence_chunk_ids": [TOKEN], "kind": "research_case"}, "evidence_chunk_ids[0]"),
+        ({"applicability": {"experiment_environments": [TOKEN]}}, "applicability"),
+        ({"evidence_chunk_ids": [TOKEN], "kind": "research_case"}, "evidence_chunk_ids"),
         ({"source_refs": [TOKEN]}, "text"),
     ],
 )
@@ -153,6 +153,7 @@ def test_no_part_of_a_memory_may_be_a_credential(
     [
         {"memory_id": "3f2a1b9c0d4e5f60718293a4b5c6d7e8f9012345", "conflict_key": "optimizer/learning-rate"},
         {"memory_id": "123e4567-e89b-12d3-a456-426614174000", "metadata": {"max_tokens": 4096, "token_count": 12}},
+        {"memory_id": "Pass", "evidence_chunk_ids": ["password", "c0123456789abcdef0123"], "kind": "research_case"},
         {"memory_id": "tokenizer.py", "metadata": {"tokenizer": "bpe", "password": None, "seed": 17}},
     ],
 )
