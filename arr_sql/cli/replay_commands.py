@@ -37,7 +37,10 @@ UNEXPLAINED = "Nothing known explains it: run `arr db check`."
 @click.argument("retrieval_id", required=False, type=NAME)
 @click.option("--all", "is_all", is_flag=True, help="Every retrieval of this scope, with a summary.")
 @click.option(
-    "--since", type=NAME, metavar="TIME", help="With --all: only those since this time, like 2026-03-10T00:00:00Z."
+    "--since",
+    type=NAME,
+    metavar="TIME",
+    help="With --all: only those since then: a time with zone, a date (00:00 UTC), today, yesterday, 36h, 7d, 2w.",
 )
 @click.option(
     "--query",
@@ -64,12 +67,14 @@ def replay(
         raise click.UsageError("Name one retrieval, or give --all. `arr audit list --kind retrieval` shows their ids.")
     if (since is not None and not is_all) or (query is not None and is_all):
         raise click.UsageError("--since goes with --all, --query with one retrieval.")
+    from arr_sql.core.clock import since_text, to_text, utc_now
+
     with where.open() as database:
         if retrieval_id is not None:
             found = [database.replay(retrieval_id, query=query)]
         else:
             with progress_bar("Replaying", quiet=as_json) as update:
-                found = database.replay_all(since, update)
+                found = database.replay_all(None if since is None else to_text(since_text(since, utc_now())), update)
     if as_json:
         values = [_value(item) for item in found]
         print_json(values if is_all else values[0])

@@ -76,4 +76,7 @@ def since_text(text: str, now: datetime) -> datetime:
             return datetime.fromisoformat(given).replace(tzinfo=timezone.utc)
     except (OverflowError, ValueError):
         raise InputError(f"{text!r} is no moment of the calendar. Write it like 2026-03-10.") from None
-    return from_text(text)
+    try:
+        return from_text(text)
+    except InputError as error:
+        raise InputError(f"{error} Or like 2026-03-10, today, yesterday, 36h, 7d, 2w.") from None

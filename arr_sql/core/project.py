@@ -87,7 +87,9 @@ def derive_scope(
             project_id=settings.project.project_id,
             repository=repository,
             branch=branch or found_branch,
-            experiment_environment=environment or os.environ.get("ARR_ENV") or settings.project.experiment_environment,
+            experiment_environment=environment
+            or os.environ.get("ARR_ENV", "").strip()
+            or settings.project.experiment_environment,
         ),
         tuple(notes),
     )

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Any
 
+from arr_sql.errors import InputError
 from arr_sql.ingest.prepare import NotTaken, Prepared, prepare
 
 MIN_BYTES = 2 << 20  # below this the work takes about as long as starting a worker
@@ -39,9 +40,13 @@ class _WorkerGone(Exception):
 
 def worker_count(n_files: int, n_bytes: int) -> int:
     """How many processes to read so much with; 0: read here. ``ARR_WORKERS`` decides where it is set."""
-    given = os.environ.get(WORKERS_VARIABLE, "")
-    if given.isdecimal():
-        return min(int(given), 64) if int(given) > 1 else 0
+    given = os.environ.get(WORKERS_VARIABLE, "").strip()
+    if given:
+        if not (given.isascii() and given.isdecimal()):
+            raise InputError(
+                f"{WORKERS_VARIABLE} is '{given[:20]}'; it is a number of processes: 1 reads in this one alone."
+            )
+        return min(int(given[:6]), 64) if int(given[:6]) > 1 else 0
     if n_files < MIN_FILES or n_bytes < MIN_BYTES or not sys.executable:
         return 0
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

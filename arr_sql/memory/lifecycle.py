@@ -52,10 +52,10 @@ def require_editable(memory_id: str, status: MemoryStatus) -> None:
         return
     if status == "revoked":
         raise StateError(f"Memory '{memory_id}' is revoked. That is final; add a new memory instead.")
-    last = "" if status == "deprecated" else f", and deprecate this one: arr memory deprecate {memory_id}"
+    last = "" if status == "deprecated" else f", and deprecate this one: arr memory deprecate {memory_id} --reason WHY"
     raise StateError(
         f"Memory '{memory_id}' is {status}: people have relied on its words, so they stay. Add the new text as a memory of "
-        f"its own (arr memory add --related {memory_id}), publish that{last}."
+        f"its own (arr memory add --title TITLE --related {memory_id}), publish that{last}."
     )
 
 

@@ -117,7 +117,8 @@ def new_store(target: Path) -> Iterator[Path]:
     for ending in SIDE_FILES:
         if target.with_name(target.name + ending).exists():
             raise InputError(
-                f"'{target}{ending}' exists already. Nothing is overwritten: name another file, or move that one away."
+                f"'{target}{ending}' exists already. Nothing is overwritten: name another file (restore and import: --to), or "
+                "move that one away."
             )
     target.parent.mkdir(parents=True, exist_ok=True)
     made = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -143,5 +144,7 @@ def _take_name(made: Path, target: Path) -> None:
         ) from None
     except OSError:  # a file system without hard links
         if target.exists():
-            raise InputError(f"'{target}' exists already. Nothing is overwritten; name another file.") from None
+            raise InputError(
+                f"'{target}' exists already. Nothing is overwritten; name another file (restore and import: --to)."
+            ) from None
         made.rename(target)

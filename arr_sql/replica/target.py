@@ -74,7 +74,8 @@ def parse_target(text: str, endpoint: str | None = None, region: str | None = No
     match = _S3.fullmatch(text)
     if match is None or "//" in match[2] or match[2].endswith("/") or ".." in match[2].split("/"):
         raise InputError(
-            "That target is not allowed. Allowed are a folder and s3://BUCKET/PATH, without keys in it: those come from the"
+            "That target is not allowed. Allowed are a folder and s3://BUCKET/PATH: the bucket 3 to 63 small letters, digits,"
+            " dots and hyphens, the path without '//', '..' and a '/' at its end. Keys are not in it: those come from the"
             " environment (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SHARED_CREDENTIALS_FILE)."
         )
     if endpoint and _ENDPOINT.fullmatch(endpoint.rstrip("/")) is None:

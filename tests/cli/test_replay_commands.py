@@ -69,7 +69,7 @@ def test_an_unknown_retrieval_and_a_bad_time(project: Path) -> None:
     """Errors with the next step."""
     ran = arr("replay", "r9-00000000", cwd=project)
     assert ran.code == 1 and "arr audit list --kind retrieval" in ran.err
-    ran = arr("replay", "--all", "--since", "yesterday", cwd=project)
+    ran = arr("replay", "--all", "--since", "soon", cwd=project)
     assert ran.code == 1 and "ISO 8601" in ran.err
 
 
@@ -130,3 +130,14 @@ def test_git_note_without_git(project: Path, tmp_path: Path) -> None:
     ran = arr("audit", "anchor", str(tmp_path / "a"), "--git-note", cwd=project)
     assert ran.code == 1 and "Anchor to a file only" in ran.err
     assert (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("since", ["yesterday", "7d", "2020-01-01", "2020-01-01T00:00:00+02:00"])
+def test_since_is_said_as_elsewhere(project: Path, since: str) -> None:
+    """As `memory list` takes it."""
+    assert len(arr("replay", "--all", "--since", since, "--json", cwd=project).json) == 1
+
+
+def test_since_what_is_no_time(project: Path) -> None:
+    ran = arr("replay", "--all", "--since", "foo", cwd=project)
+    assert ran.code == 1 and "yesterday" in ran.err

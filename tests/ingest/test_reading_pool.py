@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from arr_sql.core.connection import open_reader
+from arr_sql.errors import InputError
 from arr_sql.ingest import reading_pool
 from arr_sql.ingest.prepare import NotTaken, Prepared, prepare
 from arr_sql.ingest.reading_pool import ReadingPool, worker_count
@@ -155,7 +156,7 @@ def test_small_syncs_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (worker_count(many - 1, much), worker_count(many, much - 1)) == (0, 0)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     assert worker_count(many, much) == (0 if cores == 1 else min(cores, reading_pool.MAX_WORKERS))
-    for value, expected in (("0", 0), ("1", 0), ("3", 3), ("x", worker_count(many, much))):
+    for value, expected in (("0", 0), ("1", 0), ("3", 3)):
         monkeypatch.setenv("ARR_WORKERS", value)
         assert worker_count(many, much) == expected
 
@@ -216,3 +217,18 @@ def test_stopped_in_the_middle(tmp_path: Path, number: int) -> None:
     else:
         pytest.fail("a worker is left")
     assert [finding for finding in check_store(tmp_path / "a.db").findings if not finding.passed] == []
+
+
+@pytest.mark.parametrize(("given", "workers"), [("1", 0), ("0", 0), (" 3 ", 3), ("999999999999999999999", 64)])
+def test_how_many_is_said(given: str, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the environment, within reason."""
+    monkeypatch.setenv("ARR_WORKERS", given)
+    assert worker_count(1, 1) == workers
+
+
+@pytest.mark.parametrize("given", ["abc", "-1", "2.5", "٣"])
+def test_what_is_no_number_of_processes(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said, not passed over."""
+    monkeypatch.setenv("ARR_WORKERS", given)
+    with pytest.raises(InputError, match="ARR_WORKERS"):
+        worker_count(1, 1)
