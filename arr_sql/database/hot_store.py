@@ -98,7 +98,7 @@ class SharedHotStore:
             elif shared.seen is None or seen.seq > shared.seen.seq:
                 shared.seen = seen
             if shared.is_over or self._is_closed:
-                self._end(shared)
+                self._retire(shared)
             elif not shared.users:
                 self._timer = threading.Timer(self._idle_seconds, self._let_go, (shared,))
                 self._timer.daemon = True

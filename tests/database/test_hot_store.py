@@ -183,8 +183,9 @@ def test_it_is_let_go_when_nobody_asks(server: Server) -> None:
     assert idle.ask("router budget").evidence
     idle.hot.close()
     assert idle.hot._current is None and not idle.hot._lent
-    assert idle.ask("router budget").evidence  # a call that comes too late is answered all the same
-    assert not idle.hot._lent
+    for _ in range(2):  # a call that comes too late is answered all the same
+        assert idle.ask("router budget").evidence
+        assert idle.hot._current is None and not idle.hot._lent
 
 
 def test_a_reader_that_is_lost_vouches_for_nothing(server: Server) -> None:
