@@ -2,7 +2,8 @@
 
 Reads only; the same plan is what `arr forget --dry-run` lists and what :mod:`arr_sql.memory.forgetting` carries out.
 A source goes with its whole life: every version, under whatever name. A record that asked a forgotten query, or returned
-a forgotten file, stays without the text. Held by tests/memory/test_forgetting.py.
+a forgotten file, stays without the text. What belongs to another file that has, or had, one of the names stays: a name says
+whose a thing is only for some revisions (:mod:`arr_sql.memory.forget_names`). Held by tests/memory/test_forgetting.py.
 """
 
 from __future__ import annotations
@@ -19,8 +20,12 @@ from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.statements import load
 from arr_sql.errors import InputError
 from arr_sql.index.text_index import terms_of
+from arr_sql.memory.forget_names import Known, NameSpan, is_known, names_of_others, spans_of
 from arr_sql.memory.retrieval_log import HASHED, read_evidence
 from arr_sql.memory.scope_store import ScopeRow, read_scope
+
+LOOSE = "g"
+"""How the id of a line begins that grep found outside of every chunk."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,12 @@ class ForgetPlan:
     roots: list[Any] = field(default_factory=list)
     retrievals: list[tuple[Any, list[Any]]] = field(default_factory=list)
     """Each record that is rewritten (removed when the whole scope goes) with its evidence rows."""
+    chunk_keys: frozenset[tuple[str, str]] = frozenset()
+    """Id and content hash of every chunk that goes: what evidence says of a text."""
+    spans: list[NameSpan] = field(default_factory=list)
+    """When which name meant one of the forgotten sources."""
+    taken_names: frozenset[str] = frozenset()
+    """Names of forgotten sources that another file, which stays, has now."""
 
     @property
     def is_empty(self) -> bool:
@@ -76,6 +87,19 @@ class ForgetPlan:
     def names(self) -> frozenset[str]:
         """Every name that the forgotten sources ever had."""
         return frozenset(row["source_ref"] for row in self.versions) | frozenset(self.request.source_refs)
+
+    @property
+    def present_names(self) -> frozenset[str]:
+        """What the forgotten sources are (or were last) called, here and in the request: where a former name is left out of
+        a walk, that is another file by now."""
+        return frozenset(row["source_ref"] for row in self.sources) | frozenset(self.request.source_refs)
+
+    def forgets_evidence(self, row: Any, item: Any) -> bool:
+        """Was this item of a record taken from a forgotten file? By its text; a line without a chunk, which grep read from
+        the disk, by what its name meant at that revision."""
+        if not item["chunk_id"].startswith(LOOSE):
+            return (item["chunk_id"], item["content_hash"]) in self.chunk_keys
+        return any(span.covers(item["source_ref"], row["scope_revision"]) for span in self.spans)
 
     def counts(self) -> dict[str, int]:
         """How many rows of each kind."""
@@ -204,9 +228,12 @@ def rewritten_queries(row: Any) -> Iterator[str]:
         yield from (call["query"] for call in calls if call["query"])
 
 
-def plan_forgetting(connection: Connection, scope: ScopeKey, request: ForgetRequest) -> ForgetPlan:
+def plan_forgetting(
+    connection: Connection, scope: ScopeKey, request: ForgetRequest, known: Known | None = None
+) -> ForgetPlan:
     """Find everything that ``request`` names in ``scope``. Reads only; inside a transaction it is one snapshot.
 
+    ``known`` is what the plan of the database found, where this is a backup of it: the same things go under whatever name.
     Raises InputError when a source is called otherwise now.
     """
     scope_row = read_scope(connection, scope)
@@ -222,22 +249,40 @@ def plan_forgetting(connection: Connection, scope: ScopeKey, request: ForgetRequ
         versions = {"memories": json.dumps([row["id"] for row in plan.memories])}
         plan.memory_vectors = connection.execute(load("read_memory_vectors_to_forget"), versions).fetchall()
     if everything or request.source_refs:
-        _require_present_names(connection, request, own)
-        _plan_sources(connection, plan, own)
+        _require_present_names(connection, request, own, known)
+        _plan_sources(connection, plan, own, known)
     queries = query_texts(request.queries)
     values = {
         **own, "is_all": everything, "queries": json.dumps(sorted(queries)),
         "query_hashes": json.dumps([sha256_text(query.strip()) for query in request.queries]),
-        "refs": json.dumps(sorted(plan.names)),
+        "chunks": json.dumps(sorted(plan.chunk_keys)), "spans": json.dumps(plan.spans),
     }  # fmt: skip
     rows = connection.execute(load("read_retrievals_to_forget"), values).fetchall()
     plan.retrievals = [(row, read_evidence(connection, row["id"])) for row in rows]
     return plan
 
 
-def _require_present_names(connection: Connection, request: ForgetRequest, own: dict[str, Any]) -> None:
-    """A former name is no way to a source: whoever gives one may mean another file. Raises InputError with the present one."""
-    values = {**own, "refs": json.dumps(request.source_refs)}
+def known_by(connection: Connection, plan: ForgetPlan) -> Known:
+    """What ``plan``, of the database itself, tells the plans of its backups. Call inside the same snapshot."""
+    if plan.scope_row is None or not plan.request.source_refs:
+        return Known()
+    goes = frozenset((row["id"], row["created_at"]) for row in plan.sources)
+    held = _read_sources(connection, {"scope_id": plan.scope_row.id, "refs": None})
+    return Known(
+        goes, frozenset((row["id"], row["created_at"]) for row in held) - goes,
+        frozenset(row["source_ref"] for row in plan.sources), plan.chunk_keys,
+    )  # fmt: skip
+
+
+def _require_present_names(
+    connection: Connection, request: ForgetRequest, own: dict[str, Any], known: Known | None
+) -> None:
+    """A former name is no way to a source: whoever gives one may mean another file. Raises InputError with the present one.
+
+    What the database itself calls so is known by more than its name.
+    """
+    refs = [name for name in request.source_refs if known is None or name not in known.names]
+    values = {**own, "refs": json.dumps(refs)}
     present = {row["source_ref"] for row in _read_sources(connection, values)}
     for row in connection.execute(load("read_present_names"), values).fetchall():
         if row["source_ref"] not in present:
@@ -246,17 +291,29 @@ def _require_present_names(connection: Connection, request: ForgetRequest, own: 
             )
 
 
-def _plan_sources(connection: Connection, plan: ForgetPlan, own: dict[str, Any]) -> None:
+def _plan_sources(connection: Connection, plan: ForgetPlan, own: dict[str, Any], known: Known | None) -> None:
     refs = plan.request.source_refs
     everything = plan.request.whole_scope
-    wanted = {**own, "refs": None if everything else json.dumps(refs)}
-    plan.sources = _read_sources(connection, wanted)
+    if known is None or everything:
+        plan.sources = _read_sources(connection, {**own, "refs": None if everything else json.dumps(refs)})
+    else:
+        pairs = {**own, "chunks": json.dumps(sorted(known.chunks))}
+        same = {row["source_id"] for row in connection.execute(load("read_sources_of_chunks"), pairs)}
+        held = _read_sources(connection, {**own, "refs": None})
+        plan.sources = [row for row in held if is_known(row, known, refs, row["id"] in same)]
     sources = {"sources": json.dumps([row["id"] for row in plan.sources])}
     plan.versions = connection.execute(load("read_versions_to_forget"), sources).fetchall()
     plan.chunks = connection.execute(load("read_chunks_to_forget"), sources).fetchall()
+    plan.chunk_keys = frozenset((row["chunk_id"], row["content_hash"]) for row in plan.chunks)
     plan.vectors = connection.execute(load("read_vectors_to_forget"), sources).fetchall()
-    names = {**own, "refs": None if everything else json.dumps(sorted(plan.names))}
-    plan.left_out = connection.execute(load("read_left_out_to_forget"), names).fetchall()
+    named = connection.execute(
+        load("read_versions_of_names"), {**own, "refs": json.dumps(sorted(plan.names))}
+    ).fetchall()
+    forgotten = frozenset(row["id"] for row in plan.sources)
+    plan.spans = spans_of(named, forgotten, refs)
+    plan.taken_names = names_of_others(named, forgotten)
+    present = {**own, "refs": None if everything else json.dumps(sorted(plan.present_names))}
+    plan.left_out = connection.execute(load("read_left_out_to_forget"), present).fetchall()
     singles = sorted({row["root_id"] for row in plan.sources if row["only_file"] is not None})
     plan.roots = connection.execute(
         load("read_roots_to_forget"), {**own, "roots": None if everything else json.dumps(singles)}
