@@ -153,11 +153,17 @@ def test_the_evidence_of_a_file_that_took_the_name_over_stays(
     write("notes/a.md", "# Two\n\nthe okapi is another matter\n")
     database.sync()
     new = database.search("okapi matter").retrieval_id
+    both = database.search("quagga okapi").retrieval_id
+    assert [item[1] for item in evidence(database, both)][:2] in (
+        ["notes/a.md", "notes/b.md"],
+        ["notes/b.md", "notes/a.md"],
+    )
     before = evidence(database, new)
     assert ("notes/a.md" in {item[1] for item in before}, evidence(database, old)[0][1]) == (True, "notes/a.md")
     report = database.forget(source_refs=["notes/b.md"])
     assert evidence(database, new) == before and evidence(database, old)[0][1:] == ("(erased)", "(erased)")
-    assert report.counts["retrievals_rewritten"] == 1
+    assert sorted(item[1] for item in evidence(database, both))[:2] == ["(erased)", "notes/a.md"]
+    assert report.counts["retrievals_rewritten"] == 2
     assert (report.result, report.held_here, report.still_on_disk) == ("clean", {}, ("notes/b.md",))
     assert database.verify_audit().damages == ()
 
