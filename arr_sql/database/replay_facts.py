@@ -5,6 +5,7 @@ What the disk holds is looked at only here, when answers differ.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from arr_sql.policy.replay_compare import Facts
 
 
+MODEL_FAULTS = frozenset({"model_missing", "model_changed", "model_failed"})
+MEMORY = "memory:"
+"""How the chunk id of a memory begins."""
+
+
 def facts_of(
     reader: Connection, row: ScopeRow, store: ReplayStore, record: Mapping[str, Any], recorded: Mapping[str, Any],
     again: Rerun, setting: Setting,
@@ -40,23 +46,51 @@ def facts_of(
     for item in record["evidence"]:
         if item["chunk_id"].startswith("g") or (item["chunk_id"], item["content_hash"]) in shown:
             continue
-        values = {"scope_id": row.id, "chunk_id": item["chunk_id"], "content_hash": item["content_hash"]}
-        found = reader.execute(load("read_evidence_row"), values).fetchone()
-        erased, revised = erased or not found["named"], revised or bool(found["named"])
+        is_gone = _is_gone(reader, row.id, record["scope_revision"], item)
+        erased, revised = erased or is_gone, revised or not is_gone
     gone = reader.execute(
         load("read_erased_subjects"), {"scope_id": row.id, "revision": record["scope_revision"]}
     ).fetchall()
     only_grep = differs_in_grep_only(recorded, again.account, again.ranks)
-    fault = {"model_missing", "model_changed", "model_failed"}
-    reasons = {call["reason"] for call in again.account["calls"] if call["tool_name"] == "vector"}
     return Facts(
         evidence_erased=erased, evidence_revised=revised, rows_erased=bool(gone),
         rows_revised=bool(verify_audit(reader, scope_id=row.id).damages),
         index_version=record["index_version"] != INDEX_VERSION or is_of_another_blend(record),
         analyser_version=record["analyser_version"] != ANALYSER_VERSION,
-        model_missing=bool(reasons & fault) or not _has_vectors(store, record),
+        model_missing=bool(_model_faults(again.account) - _model_faults(recorded)) or not _has_vectors(store, record),
         policy_changed=_policy_changed(record, again), only_grep=only_grep,
         files_changed=only_grep and _files_changed(store, record, again, setting),
+    )  # fmt: skip
+
+
+def _is_gone(reader: Connection, scope_id: int, revision: int, item: Mapping[str, Any]) -> bool:
+    """Was the text of this evidence erased, or is nothing of its id there any more?
+
+    Receipts are asked first: the same id may have come back since, with a file that was synced again.
+    """
+    kind, name = (
+        ("memory", item["chunk_id"][len(MEMORY) :])
+        if item["chunk_id"].startswith(MEMORY)
+        else ("chunk", item["chunk_id"])
+    )
+    text = {
+        "scope_id": scope_id,
+        "kind": kind,
+        "subject_id": name,
+        "text_hash": item["content_hash"],
+        "revision": revision,
+    }
+    if reader.execute(load("read_erased_text"), text).fetchone() is not None:
+        return True
+    values = {"scope_id": scope_id, "chunk_id": item["chunk_id"], "content_hash": item["content_hash"]}
+    return not reader.execute(load("read_evidence_row"), values).fetchone()["named"]
+
+
+def _model_faults(account: Mapping[str, Any]) -> Counter[tuple[int, str]]:
+    """The calls of the vector channel, by round, that a model failed. What failed then too explains no difference."""
+    return Counter(
+        (call["round_index"], call["reason"])
+        for call in account["calls"] if call["tool_name"] == "vector" and call["reason"] in MODEL_FAULTS
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from arr_sql.database import ResearchDatabase
 from arr_sql.errors import InputError
 from arr_sql.memory.forget_names import Known, NameSpan, is_known, names_of_others, spans_of
 from arr_sql.memory.store_check import check_store
-from tests.conftest import MakeDatabase
+from tests.conftest import MakeDatabase, other_scopes
 
 Write = Callable[[str, str | bytes], Path]
 GREP: Any = {"tool_rounds": [["grep"]]}
@@ -233,6 +233,25 @@ def test_which_source_of_a_backup_goes(row: dict[str, Any], has_same_chunk: bool
     """Identity first, then name or text."""
     known = Known(frozenset({(1, "t1")}), frozenset({(2, "t2")}), frozenset({"asked"}))
     assert is_known(row, known, ["asked"], has_same_chunk) is goes
+
+
+def test_no_id_of_a_retrieval_is_given_twice(
+    database: ResearchDatabase, make_database: MakeDatabase, tmp_path: Path
+) -> None:
+    """Also after all of the scope's records went, whatever was done since; a neighbour's numbers are its own."""
+    other = make_database(scope=other_scopes()[0], path=database.path)
+    ids = [database.search("router budget").retrieval_id for _ in range(11)]
+    other.search("router budget")
+    for _ in range(2):
+        database.forget(whole_scope=True)
+        database.add(tmp_path / "notes")
+        ids += [database.search("router budget").retrieval_id for _ in range(2)]
+    numbers = [int(str(name)[1:].partition("-")[0]) for name in ids]
+    assert numbers == list(range(1, 16)) and len(set(ids)) == 15
+    assert str(other.search("router budget").retrieval_id).startswith("r2-")
+    with pytest.raises(InputError, match="no retrieval"):
+        database.replay(str(ids[0]))
+    assert database.replay(str(ids[-1])).outcome == "identical" and database.verify_audit().damages == ()
 
 
 # --- Tables of others -------------------------------------------------------------------------------------------------
