@@ -119,7 +119,7 @@ class ForgettingMethods(SourceMethods):
         with ExitStack() as stack:
             stack.enter_context(write_transaction(writer, self.path))
             plan = plan_forgetting(writer, self.scope, request)
-            known = known_by(writer, plan)
+            known = known_by(writer, plan) if copies else None
             for path, copy in copies:
                 stack.enter_context(write_transaction(copy, path))
                 try:
@@ -140,7 +140,7 @@ class ForgettingMethods(SourceMethods):
         interrupted: list[tuple[int, str]], progress: Progress,
     ) -> ForgetReport:  # fmt: skip
         """Every file is searched for what went out of any of them: a backup may hold what was changed here long ago."""
-        from arr_sql.memory.forget_proof import Sought, prove, record_scan
+        from arr_sql.memory.forget_proof import Sought, listed_in, prove, record_scan
 
         erased = [own, *(item for _, item in copies)]
         probes = own.probes
@@ -156,11 +156,14 @@ class ForgettingMethods(SourceMethods):
             record_scan(writer, self.path, receipts, proof.scan, backup=None, actor=self.actor, now=self._clock())
         completed = self._complete(writer, interrupted, progress)
         backups = []
+        finished = [row for row, _ in interrupted]
+        sought = Sought(probes, texts, contents, listed_in(writer, finished))
         for (path, copy), item in copies:
-            found = prove(copy, path, item.scope_id, Sought(probes, texts, contents), progress=progress)
+            found = prove(copy, path, item.scope_id, sought, progress=progress)
             made = [item.receipt] if item.receipt is not None else []
             record_scan(copy, path, made, found.scan, backup=None, actor=self.actor, now=self._clock())
-            record_scan(writer, self.path, receipts, found.scan, backup=path, actor=self.actor, now=self._clock())
+            told = [*receipts, *finished]
+            record_scan(writer, self.path, told, found.scan, backup=path, actor=self.actor, now=self._clock())
             backups.append({
                 "path": str(path), "counts": item.counts, "result": found.scan.result, "held_here": found.held_here,
                 "held_in_file": found.held_in_file,
@@ -210,11 +213,14 @@ class ForgettingMethods(SourceMethods):
 
     def _complete(self, writer: Connection, receipts: list[tuple[int, str]], progress: Progress) -> tuple[str, ...]:
         from arr_sql.memory.forget_proof import prove_structure, record_scan
+        from arr_sql.memory.scope_store import read_scope
 
         if not receipts:
             return ()
         rows = [row for row, _ in receipts]
-        scan = prove_structure(writer, self.path, rows, progress=progress)
+        scope_row = read_scope(writer, self.scope)
+        assert scope_row is not None, "a receipt belongs to an open scope"
+        scan = prove_structure(writer, self.path, scope_row.id, rows, progress=progress)
         record_scan(writer, self.path, rows, scan, backup=None, actor=self.actor, now=self._clock())
         return tuple(name for _, name in receipts)
 

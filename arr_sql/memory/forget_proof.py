@@ -39,6 +39,8 @@ from arr_sql.memory.store_check import own_names
 
 ATTEMPTS = 3
 Progress = Callable[[str, int, int], None]
+Listed = tuple[str, str, str]
+"""Of a row that a receipt lists: its kind, its id, the hash of its text."""
 
 
 def no_progress(phase: str, done: int, total: int) -> None:
@@ -53,6 +55,8 @@ class Sought:
     probes: Probes
     texts: frozenset[str] = frozenset()
     contents: frozenset[str] = frozenset()
+    listed: frozenset[Listed] = frozenset()
+    """Rows that receipts of an interrupted erasure list, whose texts nobody knows any more: as ``contents``."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +85,10 @@ def prove(
         account = _Account(connection, scope_id, found, sought)
         if not account.unexplained:
             break
-    n_found = len(account.unexplained) + account.n_contents
+    listed = _still_there(connection, scope_id, sought.listed) if sought.listed else Counter()
+    n_found = len(account.unexplained) + max(account.n_contents, listed.total())
     scan = Scan("bytes", len(sought.probes), n_bytes, n_found, account.is_held_elsewhere)
-    return Proof(scan, dict(account.held_here), dict(account.held_in_file))
+    return Proof(scan, dict(account.held_here | listed), dict(account.held_in_file))
 
 
 def clean_file(connection: Connection, path: Path, *, anew: bool = False, progress: Progress = no_progress) -> None:
@@ -97,24 +102,33 @@ def clean_file(connection: Connection, path: Path, *, anew: bool = False, progre
 
 
 def prove_structure(
-    connection: Connection, path: Path, receipts: Sequence[int], *, progress: Progress = no_progress
+    connection: Connection, path: Path, scope_id: int, receipts: Sequence[int], *, progress: Progress = no_progress
 ) -> Scan:
     """What can still be shown after an interruption, when only hashes of the texts are left.
 
     The file is written anew from its rows, and no row of the scope has the hash of an erased text under an erased id.
     """
     clean_file(connection, path, progress=progress)
-    subjects = {
-        (item["scope_id"], item["kind"], item["subject_id"], item["text_hash"])
-        for receipt in receipts for item in read_subjects(connection, receipt) if item["after_hash"] is None
-    }  # fmt: skip
-    left = sum(
-        (row["scope_id"], kind, row[name], row["content_hash"]) in subjects
-        for table, kind, name in (("chunk", "chunk", "chunk_id"), ("memory", "memory", "memory_id"))
-        for row in table_rows(connection, table)
-    )  # fmt: skip
+    subjects = listed_in(connection, receipts)
+    left = _still_there(connection, scope_id, subjects).total()
     size = sum(file.stat().st_size for file in database_files(path) if file.is_file())
     return Scan("structure", len(subjects), size, left, False)
+
+
+def listed_in(connection: Connection, receipts: Sequence[int]) -> frozenset[Listed]:
+    """The rows that these receipts say are gone."""
+    return frozenset(
+        (item["kind"], item["subject_id"], item["text_hash"])
+        for receipt in receipts for item in read_subjects(connection, receipt) if item["after_hash"] is None
+    )  # fmt: skip
+
+
+def _still_there(connection: Connection, scope_id: int | None, listed: frozenset[Listed]) -> Counter[str]:
+    """How many rows of the scope are ``listed``, by table."""
+    return Counter(
+        table for table in ("chunk", "memory") for row in table_rows(connection, table)
+        if row["scope_id"] == scope_id and (table, row[f"{table}_id"], row["content_hash"]) in listed
+    )  # fmt: skip
 
 
 def record_scan(

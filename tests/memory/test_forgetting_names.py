@@ -141,6 +141,30 @@ def test_nothing_is_erased_when_a_backup_refuses(database: ResearchDatabase, tmp
     assert [(item["result"], SECRET.encode() in raw(second)) for item in report.backups] == [("clean", False)]
 
 
+def test_a_backup_that_an_interrupted_erasure_did_not_reach_is_not_clean(
+    database: ResearchDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finished by the same call, this file knows the text by hash only: a backup that has it under another name is told of."""
+    from arr_sql.memory import forget_proof
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    backup = tmp_path / "before.db"
+    database.backup(backup)
+    move(database, tmp_path, "notes/a.md", "notes/b.md")
+    with monkeypatch.context() as patch:
+        patch.setattr(forget_proof, "clean_file", stop)
+        with pytest.raises(KeyboardInterrupt):
+            database.forget(source_refs=["notes/b.md"])
+    report = database.forget(source_refs=["notes/b.md"], backups=[backup])
+    (told,) = report.backups
+    assert (len(report.completed), told["result"], told["held_here"]) == (1, "residue", {"chunk": 1})
+    assert rows(database.path, "SELECT state, backups_clean FROM forget_trail") == [("verified", 0)]
+    assert database.forget(source_refs=["notes/a.md"], backups=[backup]).backups[0]["result"] == "clean"
+    assert SECRET.encode() not in raw(backup) and database.verify_audit().damages == ()
+
+
 # --- Records ----------------------------------------------------------------------------------------------------------
 
 
