@@ -24,8 +24,10 @@ WHERE r.scope_id = :scope_id AND (
              WHERE e.retrieval = r.id AND (
                (e.chunk_id, e.content_hash) IN (
                  SELECT json_extract(j.value, '$[0]'), json_extract(j.value, '$[1]') FROM json_each(:chunks) AS j)
-               OR (e.chunk_id GLOB 'g*' AND EXISTS (
-                 SELECT 1 FROM json_each(:spans) AS j
-                 WHERE json_extract(j.value, '$[0]') = e.source_ref AND r.scope_revision >= json_extract(j.value, '$[1]')
-                   AND r.scope_revision < coalesce(json_extract(j.value, '$[2]'), 9223372036854775807))))))
+               OR (e.chunk_id GLOB 'g*'
+                 AND e.source_ref IN (SELECT json_extract(j.value, '$[0]') FROM json_each(:spans) AS j)
+                 AND EXISTS (
+                   SELECT 1 FROM json_each(:spans) AS j
+                   WHERE json_extract(j.value, '$[0]') = e.source_ref AND r.scope_revision >= json_extract(j.value, '$[1]')
+                     AND r.scope_revision < coalesce(json_extract(j.value, '$[2]'), 9223372036854775807))))))
 ORDER BY r.id;
