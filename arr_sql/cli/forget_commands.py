@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,20 +126,20 @@ def _counted(name: str, count: int) -> str:
 
 def _print_report(report: Any) -> None:
     if report.receipt_id is not None:
-        how = (
-            "PARTS OF IT ARE LEFT in the file"
-            if report.result != "clean"
-            else "nothing of it is left in the bytes of the file but what other rows hold (below)"
-            if report.held_here
-            else "none of it is left in the bytes of the file"
-        )
+        if report.result != "clean":
+            how = "PARTS OF IT ARE LEFT in the file"
+        elif report.held_here or report.held_in_file:
+            how = "its rows are gone; bytes of it are left in the rows named below, which are not its own"
+        else:
+            how = "none of it is left in the bytes of the file"
         echo(f"Erased, receipt {report.receipt_id}: {how}.")
     for name in report.completed:
         echo(f"Finished the interrupted erasure {name}.")
     for item in report.backups:
-        echo(f"Backup {visible(item['path'])}: {sum(item['counts'].values())} rows erased, {item['result']}.")
-        _print_held(item["held_here"], f" in the backup {visible(item['path'])}")
-    _print_held(report.held_here, "")
+        result = "clean" if item["result"] == "clean" else "NOT CLEAN"
+        echo(f"Backup {visible(item['path'])}: {sum(item['counts'].values())} rows erased, {result}.")
+        _print_held(item["held_here"], item["held_in_file"], f"in the backup {visible(item['path'])}")
+    _print_held(report.held_here, report.held_in_file, "in this scope")
     for name in report.still_on_disk:
         note(
             f"Still on disk: {visible(name)}. Delete it or put it into .arrignore, or the next `arr sync` takes it in again."
@@ -151,20 +151,14 @@ def _print_report(report: Any) -> None:
         )
 
 
-def _print_held(held: Mapping[str, int], where: str) -> None:
-    from arr_sql.core.migrations import own_tables
-
-    for table, rows in held.items():
-        if table in own_tables():
-            note(
-                f"The same words still stand in {rows} rows of '{table}' in this scope{where}: forget those too if they have "
-                "to go."
-            )
-        else:
-            note(
-                f"The same words still stand in {rows} rows of '{visible(table)}'{where}, a table that is not arr_sql's: delete "
-                "them there, then run the same command with --resume or forget anew."
-            )
+def _print_held(held_here: dict[str, int], held_in_file: dict[str, int], where: str) -> None:
+    for table, rows in held_here.items():
+        note(f"The same words still stand in {rows} rows of '{table}' {where}: forget those too if they have to go.")
+    for table, rows in held_in_file.items():
+        note(
+            f"The table '{visible(table)}', which is not arr_sql's, holds words of it in {rows} rows: "
+            "only whoever made the table can take them out."
+        )
 
 
 def _print_copies(replicas: Sequence[str]) -> None:

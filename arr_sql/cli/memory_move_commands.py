@@ -197,6 +197,8 @@ def print_preview(preview: PromotionPreview) -> None:
     echo(f"  to {visible(str(preview.target))} as {preview.new_id}: {preview.state} there")
     for found in preview.conflicts:
         echo(f"  {found.memory_id} ({found.status}): {CONFLICT_TEXT[found.code]}")
+    if preview.risk is not None:
+        echo(f"  bears risk ({preview.risk}): there it needs an approval of its own before it is published")
     if preview.relations_left_out:
         echo(f"  not there, so no longer related: {', '.join(preview.relations_left_out)}")
     for line in preview.diff:

@@ -7,6 +7,7 @@ People are told apart by :func:`person_key`; a package's state follows from its 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
@@ -23,6 +24,8 @@ ReceiptStatus = Literal["passed", "failed", "blocked"]
 
 RISK_LEVELS: tuple[RiskLevel, ...] = ("low", "medium", "high")
 RECEIPT_STATUSES: tuple[ReceiptStatus, ...] = ("passed", "failed", "blocked")
+RISK_CARRIED = "risk_carried"
+"""The field of a case's metadata with the risk that it brought along from another scope or file."""
 LIFE = timedelta(hours=24)
 MAX_LOG_SUMMARY = 4096
 
@@ -126,6 +129,12 @@ def package_status(outcome: Outcome | None, expires_at: str, now: str) -> Packag
     if outcome is not None:
         return outcome
     return "expired" if now >= expires_at else "pending"
+
+
+def highest_risk(levels: Iterable[Any]) -> RiskLevel | None:
+    """The highest of what was stated, None for nothing; a level that nobody knows counts as ``high``."""
+    ranks = [RISK_LEVELS.index(level) if level in RISK_LEVELS else len(RISK_LEVELS) - 1 for level in levels]
+    return RISK_LEVELS[max(ranks)] if ranks else None
 
 
 def is_risky(risk_level: Any) -> bool:

@@ -203,13 +203,6 @@ def _registered() -> Migrations:
     return migrations
 
 
-@cache
-def own_tables() -> frozenset[str]:
-    """Every table that any migration has ever made, and both ledgers: others in a file are somebody else's."""
-    made = (name for item in all_migrations() for name in re.findall(r"^CREATE TABLE (\w+)", item.sql, re.MULTILINE))
-    return frozenset((*made, "_sqlite_migrations"))
-
-
 def schema_statements(connection: Connection) -> list[str]:
     """The definitions of everything that belongs to content, in the order in which the file lists them."""
     return [row["sql"] for row in connection.execute(load("read_schema"))]

@@ -34,7 +34,7 @@ def insert_rows(connection: Connection, table: str, rows: Iterable[Mapping[str, 
     database[table].insert_all(rows, alter=False)
 
 
-def schema_text_values(connection: Connection) -> Iterator[str]:
-    """The definitions of everything in the file: they stand in its bytes too."""
+def schema_text_values(connection: Connection) -> Iterator[tuple[str, str]]:
+    """The definitions of everything in the file, each text with the name of what it defines: they stand in its bytes too."""
     for row in connection.execute(load("read_definitions")):
-        yield from (row["name"], row["tbl_name"], row["sql"] or "")
+        yield from ((row["name"], text) for text in (row["name"], row["tbl_name"], row["sql"] or ""))

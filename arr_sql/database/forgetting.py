@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -33,11 +34,14 @@ class ForgetReport:
     completed: tuple[str, ...] = ()
     """Receipts of earlier, interrupted erasures that are proven now."""
     held_here: dict[str, int] = field(default_factory=dict)
-    """Rows of this scope, by table, in which an erased text still stands as a whole (a memory that quotes it), and those
-    of tables that are not the store's own."""
+    """Rows of this scope, by table, in which an erased text still stands as a whole (a memory that quotes it)."""
+    held_in_file: dict[str, int] = field(default_factory=dict)
+    """Rows of tables that others have put into the file, by table, in which a part of an erased text stands."""
     still_on_disk: tuple[str, ...] = ()
     """Forgotten files that the next sync would take in again."""
     backups: tuple[dict[str, Any], ...] = ()
+    """Of each its ``path``, ``counts``, ``result``, ``held_here`` and ``held_in_file``. It is ``clean`` only if no row of this
+    scope in it holds an erased memory's or file's text any more."""
     replicas: tuple[str, ...] = ()
     """Where copies of the file were begun (`arr replica start`): their older states hold the text until they are purged."""
 
@@ -64,6 +68,9 @@ class ForgettingMethods(SourceMethods):
     ) -> ForgetReport:  # fmt: skip
         """Erase it, write the file anew, and look for what went in the raw bytes of the file and of ``backups``.
 
+        In a backup the same things go under whatever name they had then. Nothing is erased anywhere before it is known
+        what goes from every file.
+
         Raises InputError when nothing of that name is held, StateError while a copy to another place runs, StoreBusy when
         another process keeps an older state: then the rows are erased, and the same call (or ``resume_forgetting``) finishes.
         """
@@ -71,6 +78,7 @@ class ForgettingMethods(SourceMethods):
 
         request = _request(memory_ids, source_refs, queries, whole_scope)
         backups = [follow_link(backup) for backup in backups]
+        backups = list({backup.resolve(): backup for backup in backups}.values())
         for backup in backups:
             _require_backup(backup, self.path)
         with no_copying(self.path):
@@ -86,14 +94,7 @@ class ForgettingMethods(SourceMethods):
         try:
             for path in backups:
                 copies.append((path, open_writer(path)))
-            asked = self._asked_of(writer, copies, request)  # whatever is wrong is said before anything is erased
-            own = _erase(writer, self.path, self.scope, request, self.actor, self._clock())
-            theirs = [
-                _erase(copy, path, self.scope, one, self.actor, self._clock())
-                for (path, copy), one in zip(copies, asked, strict=True)
-            ]
-            if not interrupted and all(item.receipt is None for item in (own, *theirs)):
-                raise InputError(_nothing(request))
+            own, theirs = self._erase_everywhere(writer, copies, request, is_resuming=bool(interrupted))
             forget_taken(self.path)  # pages of the past that a copy to another place has left beside the file
             with store_errors(self.path):
                 return self._proven(writer, own, list(zip(copies, theirs, strict=True)), interrupted, progress)
@@ -102,57 +103,78 @@ class ForgettingMethods(SourceMethods):
                 copy.close()
                 make_single_file(path)
 
-    def _asked_of(
-        self, writer: Connection, copies: Sequence[tuple[Path, Connection]], request: ForgetRequest
-    ) -> list[ForgetRequest]:
-        """What the request is in each backup. Raises InputError, naming the backup, where it can't be carried out there."""
-        from arr_sql.memory.forget_plan import in_backup, plan_forgetting
+    def _erase_everywhere(
+        self,
+        writer: Connection,
+        copies: Sequence[tuple[Path, Connection]],
+        request: ForgetRequest,
+        *,
+        is_resuming: bool,
+    ) -> tuple[_Erased, list[_Erased]]:
+        """Every file is planned before any is changed; the backups are committed first, since what is known of them is
+        known from the database."""
+        from arr_sql.memory.forget_plan import known_by, plan_forgetting
 
-        with store_errors(self.path), read_transaction(writer):
+        plans: list[ForgetPlan] = []
+        with ExitStack() as stack:
+            stack.enter_context(write_transaction(writer, self.path))
             plan = plan_forgetting(writer, self.scope, request)
-            found = []
+            known = known_by(writer, plan) if copies else None
             for path, copy in copies:
+                stack.enter_context(write_transaction(copy, path))
                 try:
-                    with store_errors(path), read_transaction(copy):
-                        found.append(in_backup(request, plan, writer, copy, self.scope))
-                        plan_forgetting(copy, self.scope, found[-1])
+                    plans.append(plan_forgetting(copy, self.scope, request, known))
                 except InputError as error:
-                    raise InputError(f"In the backup '{path}': {error} Nothing was erased anywhere.") from None
-        return found
+                    raise InputError(f"Backup '{path}': {error} Nothing was erased.") from None
+            if not is_resuming and all(item.is_empty for item in (plan, *plans)):
+                raise InputError(_nothing(request))
+            theirs = [
+                _erase(copy, path, self.scope, found, self.actor, self._clock())
+                for (path, copy), found in zip(copies, plans, strict=True)
+            ]
+            own = _erase(writer, self.path, self.scope, plan, self.actor, self._clock())
+        return own, theirs
 
     def _proven(
         self, writer: Connection, own: _Erased, copies: list[tuple[tuple[Path, Connection], _Erased]],
         interrupted: list[tuple[int, str]], progress: Progress,
     ) -> ForgetReport:  # fmt: skip
         """Every file is searched for what went out of any of them: a backup may hold what was changed here long ago."""
-        from arr_sql.memory.forget_proof import prove, record_scan
+        from arr_sql.memory.forget_proof import Sought, listed_in, prove, record_scan
 
-        probes, texts = own.probes, own.texts
-        for _, item in copies:
-            probes, texts = probes | item.probes, texts | item.texts
-        result, held_here = "clean", {}
+        erased = [own, *(item for _, item in copies)]
+        probes = own.probes
+        for item in erased:
+            probes |= item.probes
+        texts = frozenset[str]().union(*(item.texts for item in erased))
+        contents = frozenset[str]().union(*(item.contents for item in erased))
+        result, held_here, held_in_file = "clean", {}, {}
         receipts = [own.receipt] if own.receipt is not None else []
         if probes:
-            proof = prove(writer, self.path, own.scope_id, probes, sorted(texts), progress=progress)
-            result, held_here = proof.scan.result, proof.held_here
+            proof = prove(writer, self.path, own.scope_id, Sought(probes, texts), progress=progress)
+            result, held_here, held_in_file = proof.scan.result, proof.held_here, proof.held_in_file
             record_scan(writer, self.path, receipts, proof.scan, backup=None, actor=self.actor, now=self._clock())
         completed = self._complete(writer, interrupted, progress)
         backups = []
+        finished = [row for row, _ in interrupted]
+        sought = Sought(probes, texts, contents, listed_in(writer, finished))
         for (path, copy), item in copies:
-            proof = prove(copy, path, item.scope_id, probes, sorted(texts), progress=progress)
-            scan = proof.scan
+            found = prove(copy, path, item.scope_id, sought, progress=progress)
             made = [item.receipt] if item.receipt is not None else []
-            record_scan(copy, path, made, scan, backup=None, actor=self.actor, now=self._clock())
-            record_scan(writer, self.path, receipts, scan, backup=path, actor=self.actor, now=self._clock())
-            backups.append(
-                {"path": str(path), "counts": item.counts, "result": scan.result, "held_here": proof.held_here}
-            )
+            record_scan(copy, path, made, found.scan, backup=None, actor=self.actor, now=self._clock())
+            told = [*receipts, *finished]
+            record_scan(writer, self.path, told, found.scan, backup=path, actor=self.actor, now=self._clock())
+            backups.append({
+                "path": str(path), "counts": item.counts, "result": found.scan.result, "held_here": found.held_here,
+                "held_in_file": found.held_in_file,
+            })  # fmt: skip
         return ForgetReport(
             own.receipt_id,
             own.counts,
             result,
             completed,
             held_here,
+            held_in_file,
             self._still_on_disk(own.names),
             tuple(backups),
             self.copies_elsewhere(),
@@ -191,11 +213,14 @@ class ForgettingMethods(SourceMethods):
 
     def _complete(self, writer: Connection, receipts: list[tuple[int, str]], progress: Progress) -> tuple[str, ...]:
         from arr_sql.memory.forget_proof import prove_structure, record_scan
+        from arr_sql.memory.scope_store import read_scope
 
         if not receipts:
             return ()
         rows = [row for row, _ in receipts]
-        scan = prove_structure(writer, self.path, rows, progress=progress)
+        scope_row = read_scope(writer, self.scope)
+        assert scope_row is not None, "a receipt belongs to an open scope"
+        scan = prove_structure(writer, self.path, scope_row.id, rows, progress=progress)
         record_scan(writer, self.path, rows, scan, backup=None, actor=self.actor, now=self._clock())
         return tuple(name for _, name in receipts)
 
@@ -221,32 +246,34 @@ class _Erased(NamedTuple):
     names: frozenset[str]
     probes: Probes
     texts: frozenset[str]
+    contents: frozenset[str]
 
 
-def _erase(writer: Connection, path: Path, scope: Any, request: ForgetRequest, actor: str, now: datetime) -> _Erased:
+def _erase(writer: Connection, path: Path, scope: Any, plan: ForgetPlan, actor: str, now: datetime) -> _Erased:
+    """Carry out a plan inside the write transaction in which it was made."""
     from arr_sql.core.byte_scan import make_probes
-    from arr_sql.memory.forget_plan import plan_forgetting
     from arr_sql.memory.forgetting import erase
 
-    with write_transaction(writer, path):
-        plan = plan_forgetting(writer, scope, request)
-        scope_id = plan.scope_row.id if plan.scope_row else None
-        if plan.is_empty:
-            return _Erased(scope_id, None, None, {}, frozenset(), make_probes(()), frozenset())
-        names = frozenset(row["source_ref"] for row in plan.versions) & plan.present_names
-        texts = _looked_for(plan)
-        probes = make_probes(plan.texts(), plan.vector_bytes(), plan.terms())
+    scope_id = plan.scope_row.id if plan.scope_row else None
+    if plan.is_empty:
+        return _Erased(scope_id, None, None, {}, frozenset(), make_probes(()), frozenset(), frozenset())
+    probes = make_probes(plan.texts(), plan.vector_bytes(), plan.terms())
+    contents = frozenset(row["content"] for row in (*plan.memories, *plan.chunks))
+    with store_errors(path):
         receipt, receipt_id = erase(writer, scope, plan, actor=actor, now=now)
-    return _Erased(scope_id, receipt, receipt_id, plan.counts(), names, probes, texts)
+    names = _own_names(plan)
+    return _Erased(
+        scope_id, receipt, receipt_id, plan.counts(), names, probes, contents | names | _queries(plan), contents
+    )
 
 
-def _looked_for(plan: ForgetPlan) -> frozenset[str]:
-    """The texts of which it matters to the scope whether another row still holds them: contents, names, queries."""
-    queries = {row["query"] for row, _ in plan.retrievals if row["is_asked"] and row["query"]}
-    return (
-        frozenset(row["content"] for row in (*plan.memories, *plan.chunks))
-        | frozenset(row["source_ref"] for row in plan.versions) | queries
-    )  # fmt: skip
+def _own_names(plan: ForgetPlan) -> frozenset[str]:
+    """The names of the forgotten files. One that another file has taken over stands in that file's rows, and is its own."""
+    return frozenset(row["source_ref"] for row in plan.versions) - plan.taken_names
+
+
+def _queries(plan: ForgetPlan) -> frozenset[str]:
+    return frozenset(row["query"] for row, _ in plan.retrievals if row["is_asked"] and row["query"])
 
 
 def _request(
@@ -270,7 +297,8 @@ def _nothing(request: ForgetRequest) -> str:
     names = ", ".join(f"'{name}'" for name in (*request.memory_ids, *request.source_refs, *request.queries))
     return (
         f"This scope holds nothing called {names}. A source goes by its present name, a "
-        "memory by its id (`arr memory list`), a query by its exact text or its retrieval id."
+        "memory by its id (`arr memory list`), a query by its exact text or its retrieval id. In a backup, what is "
+        "forgotten here already goes by the name that it has there."
     )
 
 

@@ -22,12 +22,22 @@ class MemoryMoveMethods(MemoryMethods):
     def exported_memories(
         self, *, with_history: bool = False
     ) -> tuple[list[ResearchMemory], dict[str, list[MemoryVersion]] | None]:
-        """All live memories, and with ``with_history`` every version of each: what `arr memory export` writes."""
+        """All live memories, and with ``with_history`` every version of each: what `arr memory export` writes.
+
+        A case that bears risk says so in its metadata (``risk_carried``), so that it does wherever it is taken in.
+        """
+        from arr_sql.memory.approvals import carrying, risk_of
         from arr_sql.memory.research_store import list_memories, read_history
 
         reader = self._reader("main")
         with store_errors(self.path), read_transaction(reader):
-            memories = list_memories(reader, self.scope)
+            memories = [
+                memory.model_copy(
+                    update={"metadata": carrying(memory.metadata, risk_of(reader, self.scope, memory.memory_id))}
+                )
+                if memory.kind == "research_case" else memory
+                for memory in list_memories(reader, self.scope)
+            ]  # fmt: skip
             if not with_history:
                 return memories, None
             return memories, {m.memory_id: read_history(reader, self.scope, m.memory_id) for m in memories}

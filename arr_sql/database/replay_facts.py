@@ -5,14 +5,13 @@ What the disk holds is looked at only here, when answers differ.
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from arr_sql.core.analysis import ANALYSER_VERSION
 from arr_sql.core.canonical import sha256_bytes
 from arr_sql.core.connection import Connection
-from arr_sql.core.research_models import memory_name
 from arr_sql.core.statements import load
 from arr_sql.database.advice import is_of_another_blend
 from arr_sql.database.retrieval import INDEX_VERSION
@@ -27,6 +26,11 @@ if TYPE_CHECKING:
     from arr_sql.policy.replay_compare import Facts
 
 
+MODEL_FAULTS = frozenset({"model_missing", "model_changed", "model_failed"})
+MEMORY = "memory:"
+"""How the chunk id of a memory begins."""
+
+
 def facts_of(
     reader: Connection, row: ScopeRow, store: ReplayStore, record: Mapping[str, Any], recorded: Mapping[str, Any],
     again: Rerun, setting: Setting,
@@ -35,10 +39,6 @@ def facts_of(
     from arr_sql.memory.audit_verify import verify_audit
     from arr_sql.policy.replay_compare import Facts, differs_in_grep_only
 
-    gone = reader.execute(
-        load("read_erased_subjects"), {"scope_id": row.id, "revision": record["scope_revision"]}
-    ).fetchall()
-    forgotten = _forgotten(reader, row, record)
     erased = revised = False
     shown = {
         (item["chunk_id"], item["content_hash"]) for name in ("chunk", "memory") for item in store.shown_texts(name)
@@ -46,38 +46,52 @@ def facts_of(
     for item in record["evidence"]:
         if item["chunk_id"].startswith("g") or (item["chunk_id"], item["content_hash"]) in shown:
             continue
-        values = {"scope_id": row.id, "chunk_id": item["chunk_id"], "content_hash": item["content_hash"]}
-        found = reader.execute(load("read_evidence_row"), values).fetchone()
-        is_gone = not found["named"] or (item["chunk_id"], item["content_hash"]) in forgotten
+        is_gone = _is_gone(reader, row.id, record["scope_revision"], item)
         erased, revised = erased or is_gone, revised or not is_gone
+    gone = reader.execute(
+        load("read_erased_subjects"), {"scope_id": row.id, "revision": record["scope_revision"]}
+    ).fetchall()
     only_grep = differs_in_grep_only(recorded, again.account, again.ranks)
-    fault = {"model_missing", "model_changed", "model_failed"}
-    # A model that was missing then explains nothing now.
-    reasons = _vector_reasons(again.account) - _vector_reasons(recorded)
     return Facts(
         evidence_erased=erased, evidence_revised=revised, rows_erased=bool(gone),
         rows_revised=bool(verify_audit(reader, scope_id=row.id).damages),
         index_version=record["index_version"] != INDEX_VERSION or is_of_another_blend(record),
         analyser_version=record["analyser_version"] != ANALYSER_VERSION,
-        model_missing=bool(reasons & fault) or not _has_vectors(store, record),
+        model_missing=bool(_model_faults(again.account) - _model_faults(recorded)) or not _has_vectors(store, record),
         policy_changed=_policy_changed(record, again), only_grep=only_grep,
         files_changed=only_grep and _files_changed(store, record, again, setting),
     )  # fmt: skip
 
 
-def _forgotten(reader: Connection, row: ScopeRow, record: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """Which of the record's evidence was erased since: id and text. Its name may be in use again, by the same file taken in
-    anew or by a memory with other words."""
-    ids = [item["chunk_id"].removeprefix(memory_name("")) for item in record["evidence"]]
-    values = {"scope_id": row.id, "revision": record["scope_revision"], "ids": json.dumps(ids)}
-    return {
-        (memory_name(item["subject_id"]) if item["kind"] == "memory" else item["subject_id"], item["text_hash"])
-        for item in reader.execute(load("read_forgotten_texts"), values)
+def _is_gone(reader: Connection, scope_id: int, revision: int, item: Mapping[str, Any]) -> bool:
+    """Was the text of this evidence erased, or is nothing of its id there any more?
+
+    Receipts are asked first: the same id may have come back since, with a file that was synced again.
+    """
+    kind, name = (
+        ("memory", item["chunk_id"][len(MEMORY) :])
+        if item["chunk_id"].startswith(MEMORY)
+        else ("chunk", item["chunk_id"])
+    )
+    text = {
+        "scope_id": scope_id,
+        "kind": kind,
+        "subject_id": name,
+        "text_hash": item["content_hash"],
+        "revision": revision,
     }
+    if reader.execute(load("read_erased_text"), text).fetchone() is not None:
+        return True
+    values = {"scope_id": scope_id, "chunk_id": item["chunk_id"], "content_hash": item["content_hash"]}
+    return not reader.execute(load("read_evidence_row"), values).fetchone()["named"]
 
 
-def _vector_reasons(account: Mapping[str, Any]) -> set[str]:
-    return {call["reason"] for call in account["calls"] if call["tool_name"] == "vector"}
+def _model_faults(account: Mapping[str, Any]) -> Counter[tuple[int, str]]:
+    """The calls of the vector channel, by round, that a model failed. What failed then too explains no difference."""
+    return Counter(
+        (call["round_index"], call["reason"])
+        for call in account["calls"] if call["tool_name"] == "vector" and call["reason"] in MODEL_FAULTS
+    )  # fmt: skip
 
 
 def _has_vectors(store: ReplayStore, record: Mapping[str, Any]) -> bool:

@@ -5,9 +5,10 @@ only added, so what was asked and what was decided can't change afterwards; ever
 names the payload's hash, so nobody approves what they were not shown. A one-time token, returned by the approval itself
 and stored as a hash, admits one receipt (:mod:`arr_sql.memory.receipts`).
 
-A case is *risk-bearing* when any of its versions stated a ``risk_level`` other than ``low`` in its metadata, when there
-is any package for it, or when it was promoted from a case that is. It is published only with an approved package that was
-made for what the case says now, and with a ``passed`` receipt for that package.
+A case is *risk-bearing* when any of its versions stated a ``risk_level`` other than ``low`` in its metadata, when there is
+any package for it, or when it was that in the scope or file from which it came: a copy has ``risk_carried`` in the metadata
+of its first version, and versions stay. It is published only with an approved package that was made for what the case says now,
+and with a ``passed`` receipt for that package.
 """
 
 from __future__ import annotations
@@ -19,19 +20,21 @@ from typing import Any
 
 from arr_sql.core.approval_models import (
     LIFE,
+    RISK_CARRIED,
     RISK_LEVELS,
     ApprovalDecision,
     ApprovalPackage,
     Outcome,
     RiskLevel,
     clean_text,
+    highest_risk,
     is_risky,
     person_key,
 )
 from arr_sql.core.canonical import sha256_json, sha256_text
 from arr_sql.core.clock import to_text
 from arr_sql.core.connection import Connection
-from arr_sql.core.research_models import ResearchMemory, ScopeKey
+from arr_sql.core.research_models import ScopeKey
 from arr_sql.core.secret_walk import require_plain_json
 from arr_sql.core.statements import load
 from arr_sql.errors import InputError, StateError
@@ -118,8 +121,9 @@ def _require_case(case: Any, risk_level: RiskLevel) -> None:
         )
     if case["status"] == "revoked":
         raise StateError(f"Case '{name}' is revoked, which is final. Add a new one.")
-    stated = json.loads(case["metadata"]).get("risk_level")
-    if stated in RISK_LEVELS and RISK_LEVELS.index(stated) > RISK_LEVELS.index(risk_level):
+    metadata = json.loads(case["metadata"])
+    stated = highest_risk(level for level in map(metadata.get, ("risk_level", RISK_CARRIED)) if level in RISK_LEVELS)
+    if stated is not None and RISK_LEVELS.index(stated) > RISK_LEVELS.index(risk_level):
         raise StateError(
             f"Case '{name}' states risk level {stated}, and the package only {risk_level}. Ask for {stated}."
         )
@@ -250,7 +254,7 @@ def missing_approval(connection: Connection, scope: ScopeKey, memory_id: str) ->
     if case is None or case["kind"] != "research_case":
         return ""
     rows = read_rows(connection, scope, case_id=memory_id)
-    if not _bears_risk(case, rows):
+    if _risk(case, rows) is None:
         return ""
     for row in rows:
         require_true(row)
@@ -269,27 +273,41 @@ def missing_approval(connection: Connection, scope: ScopeKey, memory_id: str) ->
     return _refusal(memory_id, "no package for it is approved. Ask for one with `arr approval request`.")
 
 
-def is_risk_bearing(connection: Connection, scope: ScopeKey, memory_id: str) -> bool:
-    """Is a memory of the scope a risk-bearing case? See the head of this module."""
+def risk_of(connection: Connection, scope: ScopeKey, memory_id: str) -> RiskLevel | None:
+    """The highest risk that a case of the scope ever stated, carried or was approved for; None when it bears none."""
     case = _read_case(connection, scope, memory_id)
     if case is None or case["kind"] != "research_case":
-        return False
-    return _bears_risk(case, read_rows(connection, scope, case_id=memory_id))
+        return None
+    return _risk(case, read_rows(connection, scope, case_id=memory_id))
 
 
-def _bears_risk(case: Any, packages: Sequence[Any]) -> bool:
-    risk_levels = json.loads(case["risk_levels"])
-    return bool(packages) or bool(case["was_risk_bearing"]) or any(is_risky(level) for level in risk_levels)
+def _risk(case: Any, packages: Sequence[Any]) -> RiskLevel | None:
+    stated = [level for level in json.loads(case["risk_levels"]) if is_risky(level)]
+    carried = [level for level in json.loads(case["risks_carried"]) if level is not None]
+    return highest_risk([*stated, *carried, *(row["risk_level"] for row in packages)])
 
 
-def unapproved(memory: ResearchMemory) -> str:
-    """The same for a memory that comes from elsewhere: an approval given there does not count here. Pure."""
-    origin = memory.metadata.get("promoted_from")
-    was_risk_bearing = isinstance(origin, dict) and bool(origin.get("risk_bearing"))
-    if memory.kind != "research_case" or not (was_risk_bearing or is_risky(memory.metadata.get("risk_level"))):
+def carrying(metadata: Mapping[str, Any], risk: RiskLevel | None) -> dict[str, Any]:
+    """The metadata of a case that leaves its scope, with the risk that it bears there. Pure."""
+    return {**metadata, RISK_CARRIED: risk} if risk is not None else dict(metadata)
+
+
+def unapproved(connection: Connection, scope: ScopeKey, memory_id: str, columns: Mapping[str, Any]) -> str:
+    """What a case that comes from a file lacks before it may be kept as published; '' for nothing.
+
+    Whether it bears risk only the scope that it comes from could show, and a file can be changed. So every case needs what
+    this scope can show itself: a package for it that was approved for what it says, with a passed receipt.
+    """
+    if columns["kind"] != "research_case":
         return ""
-    return _refusal(
-        memory.memory_id, "no package for it is approved in this scope. Import it as a candidate, and ask for one."
+    rows = [row for row in read_rows(connection, scope, case_id=memory_id) if row["outcome"] == "approved"]
+    for row in rows:
+        require_true(row)
+        if row["receipt_status"] == "passed" and row["case_hash"] == case_hash(columns):
+            return ""
+    return (
+        f"Case '{memory_id}' can't be kept as published: what was approved elsewhere does not count here, and no package for "
+        "it is approved in this scope. Import it as a candidate, and publish it here."
     )
 
 

@@ -2,26 +2,30 @@
 
 Reads only; the same plan is what `arr forget --dry-run` lists and what :mod:`arr_sql.memory.forgetting` carries out.
 A source goes with its whole life: every version, under whatever name. A record that asked a forgotten query, or returned
-a forgotten file, stays without the text. Held by tests/memory/test_forgetting.py.
+a forgotten file, stays without the text. What belongs to another file that has, or had, one of the names stays: a name says
+whose a thing is only for some revisions (:mod:`arr_sql.memory.forget_names`). Held by tests/memory/test_forgetting.py.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from arr_sql.core.canonical import sha256_text
 from arr_sql.core.connection import Connection
 from arr_sql.core.redaction import redact
 from arr_sql.core.research_models import ScopeKey
-from arr_sql.core.row_hashes import source_version_hash
 from arr_sql.core.statements import load
 from arr_sql.errors import InputError
 from arr_sql.index.text_index import terms_of
+from arr_sql.memory.forget_names import Known, NameSpan, is_known, names_of_others, spans_of
 from arr_sql.memory.retrieval_log import HASHED, read_evidence
 from arr_sql.memory.scope_store import ScopeRow, read_scope
+
+LOOSE = "g"
+"""How the id of a line begins that grep found outside of every chunk."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +36,21 @@ class ForgetRequest:
     source_refs: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()
     whole_scope: bool = False
-    source_rows: tuple[int, ...] = ()
-    """Sources by their rows: how those of a backup are named, which may be called otherwise there."""
 
     @property
     def target(self) -> str:
         """The kind of thing asked for, as the receipt names it."""
         if self.whole_scope:
             return "scope"
-        named = (
-            ("memory", self.memory_ids),
-            ("source", (*self.source_refs, *self.source_rows)),
-            ("query", self.queries),
-        )
-        kinds = [kind for kind, names in named if names]
+        kinds = [
+            kind for kind, names in (("memory", self.memory_ids), ("source", self.source_refs), ("query", self.queries)) if names
+        ]  # fmt: skip
         return kinds[0] if len(kinds) == 1 else "several"
 
     @property
     def is_empty(self) -> bool:
         """Was nothing named?"""
-        return not (self.memory_ids or self.source_refs or self.source_rows or self.queries or self.whole_scope)
+        return not (self.memory_ids or self.source_refs or self.queries or self.whole_scope)
 
 
 @dataclass
@@ -71,8 +70,12 @@ class ForgetPlan:
     roots: list[Any] = field(default_factory=list)
     retrievals: list[tuple[Any, list[Any]]] = field(default_factory=list)
     """Each record that is rewritten (removed when the whole scope goes) with its evidence rows."""
-    others: list[Any] = field(default_factory=list)
-    """When other sources had one of the names: a name can pass from one file to the next."""
+    chunk_keys: frozenset[tuple[str, str]] = frozenset()
+    """Id and content hash of every chunk that goes: what evidence says of a text."""
+    spans: list[NameSpan] = field(default_factory=list)
+    """When which name meant one of the forgotten sources."""
+    taken_names: frozenset[str] = frozenset()
+    """Names of forgotten sources that another file, which stays, has now."""
 
     @property
     def is_empty(self) -> bool:
@@ -87,18 +90,16 @@ class ForgetPlan:
 
     @property
     def present_names(self) -> frozenset[str]:
-        """Those of them that no other source has now."""
-        return self.names - {row["source_ref"] for row in self.others if row["retired_revision"] is None}
+        """What the forgotten sources are (or were last) called, here and in the request: where a former name is left out of
+        a walk, that is another file by now."""
+        return frozenset(row["source_ref"] for row in self.sources) | frozenset(self.request.source_refs)
 
-    def is_of_it(self, record: Any, item: Any) -> bool:
-        """Is a piece of a record's evidence from a forgotten source? Not where another source had that name then."""
-        at = record["scope_revision"]
-        return item["source_ref"] in self.names and not any(
-            other["source_ref"] == item["source_ref"]
-            and other["added_revision"] <= at
-            and (other["retired_revision"] is None or at < other["retired_revision"])
-            for other in self.others
-        )
+    def forgets_evidence(self, row: Any, item: Any) -> bool:
+        """Was this item of a record taken from a forgotten file? By its text; a line without a chunk, which grep read from
+        the disk, by what its name meant at that revision."""
+        if not item["chunk_id"].startswith(LOOSE):
+            return (item["chunk_id"], item["content_hash"]) in self.chunk_keys
+        return any(span.covers(item["source_ref"], row["scope_revision"]) for span in self.spans)
 
     def counts(self) -> dict[str, int]:
         """How many rows of each kind."""
@@ -227,9 +228,12 @@ def rewritten_queries(row: Any) -> Iterator[str]:
         yield from (call["query"] for call in calls if call["query"])
 
 
-def plan_forgetting(connection: Connection, scope: ScopeKey, request: ForgetRequest) -> ForgetPlan:
+def plan_forgetting(
+    connection: Connection, scope: ScopeKey, request: ForgetRequest, known: Known | None = None
+) -> ForgetPlan:
     """Find everything that ``request`` names in ``scope``. Reads only; inside a transaction it is one snapshot.
 
+    ``known`` is what the plan of the database found, where this is a backup of it: the same things go under whatever name.
     Raises InputError when a source is called otherwise now.
     """
     scope_row = read_scope(connection, scope)
@@ -244,34 +248,41 @@ def plan_forgetting(connection: Connection, scope: ScopeKey, request: ForgetRequ
         plan.packages = connection.execute(load("read_packages_to_forget"), wanted).fetchall()
         versions = {"memories": json.dumps([row["id"] for row in plan.memories])}
         plan.memory_vectors = connection.execute(load("read_memory_vectors_to_forget"), versions).fetchall()
-    if everything or request.source_refs or request.source_rows:
-        _require_present_names(connection, request, own)
-        _plan_sources(connection, plan, own)
+    if everything or request.source_refs:
+        _require_present_names(connection, request, own, known)
+        _plan_sources(connection, plan, own, known)
     queries = query_texts(request.queries)
     values = {
         **own, "is_all": everything, "queries": json.dumps(sorted(queries)),
         "query_hashes": json.dumps([sha256_text(query.strip()) for query in request.queries]),
-        "refs": json.dumps(sorted(plan.names)),
+        "chunks": json.dumps(sorted(plan.chunk_keys)), "spans": json.dumps(plan.spans),
     }  # fmt: skip
     rows = connection.execute(load("read_retrievals_to_forget"), values).fetchall()
-    found = [(row, read_evidence(connection, row["id"])) for row in rows]
-    plan.retrievals = [(row, evidence) for row, evidence in found if _is_concerned(plan, row, evidence)]
+    plan.retrievals = [(row, read_evidence(connection, row["id"])) for row in rows]
     return plan
 
 
-def _is_concerned(plan: ForgetPlan, row: Any, evidence: Sequence[Any]) -> bool:
-    """Does anything of a record that was found by names and queries go?"""
-    return (
-        plan.request.whole_scope
-        or is_asked(row)
-        or any(plan.forgets_query(row, query) for query in rewritten_queries(row))
-        or any(plan.is_of_it(row, item) for item in evidence)
-    )
+def known_by(connection: Connection, plan: ForgetPlan) -> Known:
+    """What ``plan``, of the database itself, tells the plans of its backups. Call inside the same snapshot."""
+    if plan.scope_row is None or not plan.request.source_refs:
+        return Known()
+    goes = frozenset((row["id"], row["created_at"]) for row in plan.sources)
+    held = _read_sources(connection, {"scope_id": plan.scope_row.id, "refs": None})
+    return Known(
+        goes, frozenset((row["id"], row["created_at"]) for row in held) - goes,
+        frozenset(row["source_ref"] for row in plan.sources), plan.chunk_keys,
+    )  # fmt: skip
 
 
-def _require_present_names(connection: Connection, request: ForgetRequest, own: dict[str, Any]) -> None:
-    """A former name is no way to a source: whoever gives one may mean another file. Raises InputError with the present one."""
-    values = {**own, "refs": json.dumps(request.source_refs), "sources": "[]"}
+def _require_present_names(
+    connection: Connection, request: ForgetRequest, own: dict[str, Any], known: Known | None
+) -> None:
+    """A former name is no way to a source: whoever gives one may mean another file. Raises InputError with the present one.
+
+    What the database itself calls so is known by more than its name.
+    """
+    refs = [name for name in request.source_refs if known is None or name not in known.names]
+    values = {**own, "refs": json.dumps(refs)}
     present = {row["source_ref"] for row in _read_sources(connection, values)}
     for row in connection.execute(load("read_present_names"), values).fetchall():
         if row["source_ref"] not in present:
@@ -280,19 +291,29 @@ def _require_present_names(connection: Connection, request: ForgetRequest, own: 
             )
 
 
-def _plan_sources(connection: Connection, plan: ForgetPlan, own: dict[str, Any]) -> None:
+def _plan_sources(connection: Connection, plan: ForgetPlan, own: dict[str, Any], known: Known | None) -> None:
     refs = plan.request.source_refs
     everything = plan.request.whole_scope
-    wanted = {**own, "refs": None if everything else json.dumps(refs), "sources": json.dumps(plan.request.source_rows)}
-    plan.sources = _read_sources(connection, wanted)
+    if known is None or everything:
+        plan.sources = _read_sources(connection, {**own, "refs": None if everything else json.dumps(refs)})
+    else:
+        pairs = {**own, "chunks": json.dumps(sorted(known.chunks))}
+        same = {row["source_id"] for row in connection.execute(load("read_sources_of_chunks"), pairs)}
+        held = _read_sources(connection, {**own, "refs": None})
+        plan.sources = [row for row in held if is_known(row, known, refs, row["id"] in same)]
     sources = {"sources": json.dumps([row["id"] for row in plan.sources])}
     plan.versions = connection.execute(load("read_versions_to_forget"), sources).fetchall()
     plan.chunks = connection.execute(load("read_chunks_to_forget"), sources).fetchall()
+    plan.chunk_keys = frozenset((row["chunk_id"], row["content_hash"]) for row in plan.chunks)
     plan.vectors = connection.execute(load("read_vectors_to_forget"), sources).fetchall()
-    named = {**own, **sources, "refs": json.dumps(sorted(plan.names))}
-    plan.others = connection.execute(load("read_other_names"), named).fetchall()
-    names = {**own, "refs": None if everything else json.dumps(sorted(plan.present_names))}
-    plan.left_out = connection.execute(load("read_left_out_to_forget"), names).fetchall()
+    named = connection.execute(
+        load("read_versions_of_names"), {**own, "refs": json.dumps(sorted(plan.names))}
+    ).fetchall()
+    forgotten = frozenset(row["id"] for row in plan.sources)
+    plan.spans = spans_of(named, forgotten, refs)
+    plan.taken_names = names_of_others(named, forgotten)
+    present = {**own, "refs": None if everything else json.dumps(sorted(plan.present_names))}
+    plan.left_out = connection.execute(load("read_left_out_to_forget"), present).fetchall()
     singles = sorted({row["root_id"] for row in plan.sources if row["only_file"] is not None})
     plan.roots = connection.execute(
         load("read_roots_to_forget"), {**own, "roots": None if everything else json.dumps(singles)}
@@ -301,41 +322,3 @@ def _plan_sources(connection: Connection, plan: ForgetPlan, own: dict[str, Any])
 
 def _read_sources(connection: Connection, values: dict[str, Any]) -> list[Any]:
     return connection.execute(load("read_sources_to_forget"), values).fetchall()
-
-
-# --- The same in a backup -------------------------------------------------------------------------------------------------
-
-
-def in_backup(
-    request: ForgetRequest, plan: ForgetPlan, connection: Connection, backup: Connection, scope: ScopeKey
-) -> ForgetRequest:
-    """What ``request`` is in a backup, which may call a source otherwise. ``plan`` is what it is in the file itself.
-
-    A version has the same row and the same hash in a file and in its backups: so the sources of the plan are found there
-    under whatever name. Whoever gives a name means what has it in the file itself: a source of the backup that has it there
-    goes too, unless the file knows it as another source.
-    """
-    scope_row = read_scope(backup, scope)
-    if plan.scope_row is None or scope_row is None or request.whole_scope or not plan.sources:
-        return request
-    theirs = _versions_of(backup, {"scope_id": scope_row.id, "refs": None, "sources": "[]"})
-    mine = {version for versions in _by_source(plan.versions).values() for version in versions}
-    found = [source for source, versions in theirs.items() if versions & mine]
-    everything = _versions_of(connection, {"scope_id": plan.scope_row.id, "refs": None, "sources": "[]"})
-    known = {version for versions in everything.values() for version in versions}
-    named = _read_sources(backup, {"scope_id": scope_row.id, "refs": json.dumps(request.source_refs), "sources": "[]"})
-    found += [row["id"] for row in named if not theirs[row["id"]] & (known - mine)]
-    return replace(request, source_refs=(), source_rows=tuple(sorted(set(found))))
-
-
-def _versions_of(connection: Connection, values: dict[str, Any]) -> dict[int, set[tuple[int, str]]]:
-    sources = {"sources": json.dumps([row["id"] for row in _read_sources(connection, values)])}
-    return _by_source(connection.execute(load("read_versions_to_forget"), sources).fetchall())
-
-
-def _by_source(rows: Sequence[Any]) -> dict[int, set[tuple[int, str]]]:
-    """Of each source its versions: row and hash."""
-    found: dict[int, set[tuple[int, str]]] = {}
-    for row in rows:
-        found.setdefault(row["source_id"], set()).add((row["id"], source_version_hash(row)))
-    return found

@@ -4,6 +4,8 @@ SQLite's ``secure_delete`` and FTS5's ``secure-delete`` each leave copies alone:
 in ``..._fts_idx``, rows that VACUUM has not moved. So the text index is written anew, the file is vacuumed, the WAL is cut
 to nothing, and then the bytes of all four files are read (:mod:`arr_sql.core.byte_scan`). A probe that is found must be
 held by a row that remains; else the steps are taken again, with an index made anew, and what is found then is residue.
+Tables that are not arr_sql's own are rows that remain, too: they are counted by name. In a backup an erased content must be
+held by no row of the scope at all.
 Held by tests/memory/test_forgetting.py and tests/promises/test_forgetting_bytes.py.
 """
 
@@ -14,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from arr_sql.core.byte_scan import (
     SHORTEST,
@@ -28,15 +30,17 @@ from arr_sql.core.byte_scan import (
 )
 from arr_sql.core.canonical import sha256_text
 from arr_sql.core.connection import Connection, write_transaction
-from arr_sql.core.migrations import own_tables
 from arr_sql.core.pages import compact
 from arr_sql.core.statements import load
 from arr_sql.core.table_rows import schema_text_values, table_names, table_rows
 from arr_sql.index.text_index import compact_text_index, has_text_index, rebuild_text_index
 from arr_sql.memory.forget_receipts import Scan, add_scan, read_subjects
+from arr_sql.memory.store_check import own_names
 
 ATTEMPTS = 3
 Progress = Callable[[str, int, int], None]
+Listed = tuple[str, str, str]
+"""Of a row that a receipt lists: its kind, its id, the hash of its text."""
 
 
 def no_progress(phase: str, done: int, total: int) -> None:
@@ -44,21 +48,31 @@ def no_progress(phase: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True)
-class Proof:
-    """A scan and, for the scope's own eyes, in how many of its rows an erased text still stands as a whole, by table.
+class Sought:
+    """What to look for: ``probes`` in the bytes, ``texts`` as a whole in the rows that remain. Of these, no row of the scope
+    may hold one of ``contents`` any more: else the file is not clean."""
 
-    A table that is not the store's own belongs to whoever works with the file, so it is counted too.
-    """
+    probes: Probes
+    texts: frozenset[str] = frozenset()
+    contents: frozenset[str] = frozenset()
+    listed: frozenset[Listed] = frozenset()
+    """Rows that receipts of an interrupted erasure list, whose texts nobody knows any more: as ``contents``."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A scan and, for the scope's own eyes, in how many of its rows an erased text still stands as a whole, by table; and in
+    how many rows of tables that are nobody's scope a part of one stands."""
 
     scan: Scan
     held_here: dict[str, int]
+    held_in_file: dict[str, int]
 
 
 def prove(
-    connection: Connection, path: Path, scope_id: int | None, probes: Probes, texts: Sequence[str], *,
-    progress: Progress = no_progress,
-) -> Proof:  # fmt: skip
-    """Clean the file and look for ``probes``. ``texts`` are looked for as a whole in the scope's remaining rows.
+    connection: Connection, path: Path, scope_id: int | None, sought: Sought, *, progress: Progress = no_progress
+) -> Proof:
+    """Clean the file and look for what went.
 
     Raises StoreBusy while another process keeps an older state; nothing is lost then, and it can be called again.
     """
@@ -66,14 +80,15 @@ def prove(
     for attempt in range(ATTEMPTS):
         clean_file(connection, path, anew=attempt > 0, progress=progress)
         found, n_bytes = scan_files(
-            database_files(path), probes, lambda done, total: progress("Reading bytes", done, total)
+            database_files(path), sought.probes, lambda done, total: progress("Reading bytes", done, total)
         )
-        account = _Account(connection, scope_id, found, texts)
-        found = account.unexplained
-        if not found:
+        account = _Account(connection, scope_id, found, sought)
+        if not account.unexplained:
             break
-    scan = Scan("bytes", len(probes), n_bytes, len(found), account.held_elsewhere)
-    return Proof(scan, dict(account.held_here))
+    listed = _still_there(connection, scope_id, sought.listed) if sought.listed else Counter()
+    n_found = len(account.unexplained) + max(account.n_contents, listed.total())
+    scan = Scan("bytes", len(sought.probes), n_bytes, n_found, account.is_held_elsewhere)
+    return Proof(scan, dict(account.held_here | listed), dict(account.held_in_file))
 
 
 def clean_file(connection: Connection, path: Path, *, anew: bool = False, progress: Progress = no_progress) -> None:
@@ -87,24 +102,33 @@ def clean_file(connection: Connection, path: Path, *, anew: bool = False, progre
 
 
 def prove_structure(
-    connection: Connection, path: Path, receipts: Sequence[int], *, progress: Progress = no_progress
+    connection: Connection, path: Path, scope_id: int, receipts: Sequence[int], *, progress: Progress = no_progress
 ) -> Scan:
     """What can still be shown after an interruption, when only hashes of the texts are left.
 
     The file is written anew from its rows, and no row of the scope has the hash of an erased text under an erased id.
     """
     clean_file(connection, path, progress=progress)
-    subjects = {
-        (item["scope_id"], item["kind"], item["subject_id"], item["text_hash"])
-        for receipt in receipts for item in read_subjects(connection, receipt) if item["after_hash"] is None
-    }  # fmt: skip
-    left = sum(
-        (row["scope_id"], kind, row[name], row["content_hash"]) in subjects
-        for table, kind, name in (("chunk", "chunk", "chunk_id"), ("memory", "memory", "memory_id"))
-        for row in table_rows(connection, table)
-    )  # fmt: skip
+    subjects = listed_in(connection, receipts)
+    left = _still_there(connection, scope_id, subjects).total()
     size = sum(file.stat().st_size for file in database_files(path) if file.is_file())
     return Scan("structure", len(subjects), size, left, False)
+
+
+def listed_in(connection: Connection, receipts: Sequence[int]) -> frozenset[Listed]:
+    """The rows that these receipts say are gone."""
+    return frozenset(
+        (item["kind"], item["subject_id"], item["text_hash"])
+        for receipt in receipts for item in read_subjects(connection, receipt) if item["after_hash"] is None
+    )  # fmt: skip
+
+
+def _still_there(connection: Connection, scope_id: int | None, listed: frozenset[Listed]) -> Counter[str]:
+    """How many rows of the scope are ``listed``, by table."""
+    return Counter(
+        table for table in ("chunk", "memory") for row in table_rows(connection, table)
+        if row["scope_id"] == scope_id and (table, row[f"{table}_id"], row["content_hash"]) in listed
+    )  # fmt: skip
 
 
 def record_scan(
@@ -130,43 +154,70 @@ def record_scan(
 class _Account:
     """Which of the probes that were found are held by rows that remain?"""
 
-    def __init__(self, connection: Connection, scope_id: int | None, found: set[bytes], texts: Sequence[str]) -> None:
+    def __init__(self, connection: Connection, scope_id: int | None, found: set[bytes], sought: Sought) -> None:
         self.unexplained = set(found)
-        self.held_elsewhere = False
+        self.is_held_elsewhere = False
+        """In a row of another scope, or of a table that is not arr_sql's."""
         self.held_here: Counter[str] = Counter()
+        self.held_in_file: Counter[str] = Counter()
+        self.n_contents = 0
+        """Rows of the scope that hold one of the contents which none may hold."""
         if not found:
             return
         windows = {probe for probe in found if len(probe) == WINDOW}
         others = found - windows
-        encoded = {form for text in texts for form in forms(text.strip())}
-        whole = [data for data in encoded if len(data) >= SHORTEST and (data in found or find_anywhere(data, windows))]
-        own = own_tables()
-        for table, owner, data in _values(connection):
-            if len(data) < SHORTEST:
+
+        def whole(texts: frozenset[str]) -> list[bytes]:
+            encoded = {form for text in texts for form in forms(text.strip())}
+            return [
+                data for data in encoded if len(data) >= SHORTEST and (data in found or find_anywhere(data, windows))
+            ]
+
+        texts, contents = whole(sought.texts), whole(sought.contents)
+        for row in _remaining(connection):
+            if len(row.data) < SHORTEST:
                 continue
-            held = find_short(data, others) | (find_anywhere(data, windows) if windows else set())
+            in_windows = find_anywhere(row.data, windows) if windows else set()
+            held = find_short(row.data, others) | in_windows
             if not held:
                 continue
             self.unexplained -= held
-            is_own = table in own
-            if is_own and owner is not None and owner != scope_id:
-                self.held_elsewhere = True
-            elif (owner is not None or not is_own) and table and any(text in data for text in whole):
-                self.held_here[table] += 1
+            is_whole = any(text in row.data for text in texts)
+            if row.is_foreign and (in_windows or is_whole):  # a single word of an erased text says nothing
+                self.held_in_file[row.table] += 1
+                self.is_held_elsewhere = True
+            elif row.scope_id is not None and row.scope_id != scope_id:
+                self.is_held_elsewhere = True
+            elif row.scope_id is not None and is_whole:
+                self.held_here[row.table] += 1
+                self.n_contents += any(text in row.data for text in contents)
 
 
-def _values(connection: Connection) -> Iterator[tuple[str, int | None, bytes]]:
-    """Everything that remains: (table, scope, the row's texts and BLOBs), then the schema, then the index's terms."""
+class _Remaining(NamedTuple):
+    """A row (or a definition, or a term) that remains: its table, its scope, its texts and BLOBs."""
+
+    table: str
+    scope_id: int | None
+    is_foreign: bool
+    data: bytes
+
+
+def _remaining(connection: Connection) -> Iterator[_Remaining]:
+    """Everything that remains: the rows of all tables, then the schema, then the index's terms."""
+    own = own_names()
     for table in table_names(connection):
+        is_foreign = table not in own
         for row in table_rows(connection, table):
             scope = row.get("scope_id")
-            yield table, scope if isinstance(scope, int) else None, b"".join(_bytes(value) for value in row.values())
-    for text in schema_text_values(connection):
-        yield "", None, text.encode()
+            data = b"".join(_bytes(value) for value in row.values())
+            is_of_scope = isinstance(scope, int) and not is_foreign
+            yield _Remaining(table, scope if is_of_scope else None, is_foreign, data)
+    for name, text in schema_text_values(connection):
+        yield _Remaining(name, None, name not in own, text.encode())
     if has_text_index(connection):
         for name in ("read_chunk_vocabulary", "read_memory_vocabulary"):
             for row in connection.execute(load(name)):
-                yield "", None, row["term"].encode("utf-8", "surrogatepass")
+                yield _Remaining("", None, False, row["term"].encode("utf-8", "surrogatepass"))
 
 
 def _bytes(value: Any) -> bytes:

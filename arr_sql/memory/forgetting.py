@@ -157,7 +157,7 @@ def _rewritten(plan: ForgetPlan, row: Any, evidence: Sequence[Any]) -> tuple[dic
     items = []
     for item in evidence:
         kept = dict(item)
-        if plan.is_of_it(row, item):
+        if plan.forgets_evidence(row, item):
             kept |= {"source_ref": ERASED, "locator": ERASED}
         items.append(kept)
     made["record_hash"] = record_hash(made, items)

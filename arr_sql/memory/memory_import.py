@@ -2,7 +2,8 @@
 
 An imported memory is a new memory of this scope: its id, words and ``created_at`` are the file's; revision, actor and
 history are this scope's own, because only events of this file vouch for them. With ``keep_status`` it also keeps status
-and ``updated_at``, and the reason of its first version says so.
+and ``updated_at``, and the reason of its first version says so; but no ``research_case`` is published so, since an approval
+is not in the file.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, get_args
 
+from arr_sql.core.approval_models import RISK_CARRIED
 from arr_sql.core.clock import from_text, to_text
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import MemoryStatus, ResearchMemory, ScopeKey
@@ -19,7 +21,7 @@ from arr_sql.errors import ArrError, ImportInvalid, InputError, MemoryInvalid
 from arr_sql.memory.approvals import unapproved
 from arr_sql.memory.lifecycle import PublishFacts, publish_requirements
 from arr_sql.memory.memory_files import IGNORED_FIELDS, FileRecord, Problem, file_values
-from arr_sql.memory.research_store import add_memory, checked_memory, memory_of, read_row, require_no_secret
+from arr_sql.memory.research_store import add_memory, checked_memory, columns_of, memory_of, read_row, require_no_secret
 
 _SAME = frozenset({"status", "created_at", "updated_at"})
 """Fields that don't tell whether a memory that is here already says the same."""
@@ -84,7 +86,9 @@ def import_memories(
         row = read_row(connection, scope, memory.memory_id)
         if row is None:
             new.append(memory)
-            if memory.status == "published" and (text := unapproved(memory)):
+            if memory.status == "published" and (
+                text := unapproved(connection, scope, memory.memory_id, columns_of(memory))
+            ):
                 found.append(Problem(record.path, record.lines.get("status", record.line), text))
         elif _says_the_same(memory_of(row, scope), memory):
             unchanged.append(memory.memory_id)
@@ -143,5 +147,10 @@ def _facts(memory: ResearchMemory, reason: str, now: datetime) -> PublishFacts:
 
 
 def _says_the_same(one: ResearchMemory, other: ResearchMemory) -> bool:
-    left, right = file_values(one), file_values(other)
+    left, right = (_without_risk_carried(file_values(memory)) for memory in (one, other))
     return all(left[name] == right[name] for name in left if name not in _SAME)
+
+
+def _without_risk_carried(values: dict[str, Any]) -> dict[str, Any]:
+    """An export adds the risk that a case bears to what the case says."""
+    return {**values, "metadata": {key: value for key, value in values["metadata"].items() if key != RISK_CARRIED}}

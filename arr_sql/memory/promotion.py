@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
+from arr_sql.core.approval_models import RiskLevel
 from arr_sql.core.clock import to_text
 from arr_sql.core.connection import Connection
 from arr_sql.core.research_models import MemoryStatus, ResearchMemory, ScopeKey, Value
 from arr_sql.errors import InputError, StateError
 from arr_sql.memory.applicability import applies
-from arr_sql.memory.approvals import is_risk_bearing
+from arr_sql.memory.approvals import carrying, risk_of
 from arr_sql.memory.audit_log import append_event
 from arr_sql.memory.memory_files import to_markdown
 from arr_sql.memory.research_store import add_memory, checked_memory, list_memories, memory_hash, memory_of, require_row
@@ -52,7 +53,8 @@ class PromotionPreview(Value):
     """What promoting ``memory`` to ``target`` as ``new_id`` would do. ``refusal`` is empty when it may be done.
 
     ``diff`` compares with the memory of the same id or conflict key there, else it is empty. ``relations_left_out`` are
-    related memories that the other scope doesn't have.
+    related memories that the other scope doesn't have. ``risk`` is what a case bears here, by any of its versions or packages:
+    the copy carries it, and needs an approval of its own.
     """
 
     memory: ResearchMemory
@@ -62,6 +64,7 @@ class PromotionPreview(Value):
     diff: tuple[str, ...]
     relations_left_out: tuple[str, ...]
     refusal: str
+    risk: RiskLevel | None = None
 
     @property
     def state(self) -> Literal["absent", "different", "same"]:
@@ -73,7 +76,12 @@ class PromotionPreview(Value):
 
 
 def preview_of(
-    memory: ResearchMemory, target: ScopeKey, there: Sequence[ResearchMemory], now: str, new_id: str | None = None
+    memory: ResearchMemory,
+    target: ScopeKey,
+    there: Sequence[ResearchMemory],
+    now: str,
+    new_id: str | None = None,
+    risk: RiskLevel | None = None,
 ) -> PromotionPreview:
     """The preview, given the live memories of the other scope. ``now`` is the store's text form."""
     new_id = new_id or memory.memory_id
@@ -111,7 +119,7 @@ def preview_of(
     return PromotionPreview(
         memory=memory, target=target, new_id=new_id, conflicts=tuple(conflicts), diff=_diff(compared, memory),
         relations_left_out=tuple(related for related in memory.related_memory_ids if related not in ids),
-        refusal=_refusal(memory, new_id, ids, conflicts, now),
+        refusal=_refusal(memory, new_id, ids, conflicts, now), risk=risk,
     )  # fmt: skip
 
 
@@ -158,7 +166,8 @@ def preview_promotion(
     """
     require_other_scope(connection, scope, target)
     memory = memory_of(require_row(connection, scope, memory_id), scope)
-    return preview_of(memory, target, list_memories(connection, target), to_text(now), new_id)
+    risk = risk_of(connection, scope, memory_id)
+    return preview_of(memory, target, list_memories(connection, target), to_text(now), new_id, risk)
 
 
 def merge_preview(connection: Connection, origin: ScopeKey, here: ScopeKey, now: datetime) -> list[PromotionPreview]:
@@ -168,7 +177,10 @@ def merge_preview(connection: Connection, origin: ScopeKey, here: ScopeKey, now:
     """
     require_other_scope(connection, here, origin)
     there, moment = list_memories(connection, here), to_text(now)
-    found = [preview_of(memory, here, there, moment) for memory in list_memories(connection, origin, "published")]
+    found = [
+        preview_of(memory, here, there, moment, risk=risk_of(connection, origin, memory.memory_id))
+        for memory in list_memories(connection, origin, "published")
+    ]
     wanted = [item for item in found if item.state != "same" and not (item.memory.expires_at or "~") <= moment]
     return sorted(wanted, key=lambda item: item.memory.memory_id)
 
@@ -203,9 +215,8 @@ def promote(
         )
     row = require_row(connection, scope, preview.memory.memory_id)
     origin_hash = memory_hash(row)
-    is_risky = is_risk_bearing(connection, scope, preview.memory.memory_id)
     copy = add_memory(
-        connection, _copy(preview, row["content_hash"], to_text(now), is_risky=is_risky), actor=actor, now=now, kind="memory_received",
+        connection, _copy(preview, row["content_hash"], to_text(now)), actor=actor, now=now, kind="memory_received",
         reason=reason, details={"from": list(scope.values()), "from_memory": preview.memory.memory_id,
                                 "from_revision": preview.memory.revision, "from_hash": origin_hash},
     )  # fmt: skip
@@ -220,16 +231,12 @@ def promote(
     return copy
 
 
-def _copy(preview: PromotionPreview, content_hash: str, now: str, *, is_risky: bool) -> ResearchMemory:
+def _copy(preview: PromotionPreview, content_hash: str, now: str) -> ResearchMemory:
     memory = preview.memory
     origin: dict[str, Any] = {
         "scope": memory.scope.model_dump(), "memory_id": memory.memory_id, "revision": memory.revision,
         "content_hash": content_hash, "status": memory.status, "created_at": memory.created_at,
     }  # fmt: skip
-    if (
-        is_risky
-    ):  # the other scope sees neither its packages nor its former versions, and asks for an approval all the same
-        origin["risk_bearing"] = True
     if memory.evidence_chunk_ids:  # ids of the other scope's chunks: they name nothing here
         origin["evidence_chunk_ids"] = list(memory.evidence_chunk_ids)
     if preview.relations_left_out:
@@ -243,5 +250,5 @@ def _copy(preview: PromotionPreview, content_hash: str, now: str, *, is_risky: b
     return checked_memory(
         preview.target, status="candidate", created_at=now, updated_at=now, memory_id=preview.new_id,
         related_memory_ids=[name for name in memory.related_memory_ids if name not in preview.relations_left_out],
-        metadata={**memory.metadata, "promoted_from": origin}, **values,
+        metadata=carrying({**memory.metadata, "promoted_from": origin}, preview.risk), **values,
     )  # fmt: skip

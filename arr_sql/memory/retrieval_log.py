@@ -1,6 +1,7 @@
 """Retrieval records (contract 7.3): what was asked, what was answered, and all that a replay needs.
 
-The id counts the scope's own retrievals, so it reveals nothing about other scopes. The record and its audit event
+The id counts the scope's own retrievals, so it reveals nothing about other scopes; none is given twice, also when all
+records were forgotten (tests/memory/test_forgetting_names.py). The record and its audit event
 commit together; the event's hash vouches for the record.
 """
 

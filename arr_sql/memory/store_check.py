@@ -125,6 +125,11 @@ def _shipped_definitions(*, with_text_index: bool) -> list[tuple[str, ...]]:
         fresh.close()
 
 
+def own_names() -> frozenset[str]:
+    """The names of all that this program makes in a file: what is called otherwise, somebody else has put there."""
+    return frozenset(name for _, name, *_ in _shipped_definitions(with_text_index=True))
+
+
 def _definitions(connection: Connection) -> list[tuple[str, ...]]:
     # Sorted: VACUUM writes the schema in another order. Without index tables when a part of them is missing.
     whole = has_text_index(connection)

@@ -1,5 +1,5 @@
--- The number of the scope's last retrieval. Where no record is left (the scope was forgotten), the log still knows it: an id
--- is given once.
+-- Which number did the scope's last retrieval have? After all of its records were forgotten the audit log still knows: its
+-- events are read from the end until the first of a retrieval (the id begins with r and the number).
 SELECT coalesce(
   (SELECT max(r.scope_seq) FROM retrieval AS r WHERE r.scope_id = :scope_id),
   (SELECT CAST(substr(e.subject_id, 2) AS INTEGER) FROM audit_event AS e

@@ -209,6 +209,23 @@ def test_receipt_refusals(asked: Ran, ana: As, bo: As, project: Path) -> None:
     assert ana("approval", "show", "pkg-1", "--json").json["receipt"] is None
 
 
+def test_risk_goes_where_the_case_goes(asked: Ran, ana: As, bo: As, project: Path) -> None:
+    """By promotion, which says so, and by a file: neither publishes it without an approval there."""
+    assert ana("memory", "add", "--title", "z", "--content", "z", "--env", "h800").code == 0
+    assert bo("memory", "verify", "case-1").code == 0
+    ran = bo("memory", "promote", "case-1", "--to-env", "h800", "--yes")
+    assert ran.code == 0 and "bears risk (high): there it needs an approval of its own" in ran.out
+    refused = bo("memory", "publish", "case-1", "--env", "h800")
+    assert refused.code == 1 and "Case 'case-1' is risk-bearing" in refused.err
+    assert bo("memory", "export", "m.jsonl").code == 0
+    text = (project / "m.jsonl").read_text("utf-8").replace('"case-1"', '"case-2"')
+    (project / "m.jsonl").write_text(text.replace('"verified"', '"published"'), "utf-8")
+    refused = bo("memory", "import", "m.jsonl", "--keep-status", "--reason", "x", "--skip-existing")
+    assert refused.code == 1 and "Case 'case-2' can't be kept as published" in refused.err
+    assert bo("memory", "import", "m.jsonl", "--skip-existing").code == 0
+    assert "Case 'case-2' is risk-bearing" in bo("memory", "publish", "case-2").err
+
+
 def test_no_option_takes_a_token() -> None:
     """An argument would show it to everybody on the machine."""
     group = arr_group.get_command(click.Context(arr_group), "approval")

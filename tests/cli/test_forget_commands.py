@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -94,6 +96,20 @@ def test_copies(project: Path) -> None:
     ]
     assert asked[0] == asked[1] == asked[2] != []
     assert arr("db", "export", "tree", cwd=project).code == 1
+
+
+def test_what_still_holds_it_is_said(project: Path) -> None:
+    """A backup in which another memory quotes it is not clean, and a table of somebody else's is named."""
+    quote = ("memory", "add", "--id", "quote", "--title", "Quote", "--content", "He wrote: Use 2000 steps.")
+    assert arr(*quote, cwd=project).code == 0
+    assert arr("db", "backup", "b.db", cwd=project).code == 0
+    with contextlib.closing(sqlite3.connect(project / ".arr" / "arr.db")) as connection, connection:
+        connection.execute("CREATE TABLE my_notes AS SELECT 'see: Use 2000 steps.' AS note")
+    ran = arr("forget", "--memory", MEMORY, "--backup", "b.db", "--yes", cwd=project)
+    assert ran.code == 1 and "Backup b.db: 2 rows erased, NOT CLEAN." in ran.out
+    assert "bytes of it are left in the rows named below" in ran.out and "none of it is left" not in ran.out
+    assert "in 1 rows of 'memory' in the backup b.db" in ran.err and "in 1 rows of 'memory' in this scope" in ran.err
+    assert "The table 'my_notes', which is not arr_sql's, holds words of it in 1 rows" in ran.err
 
 
 def test_a_lost_database_comes_back(project: Path) -> None:

@@ -77,7 +77,7 @@ ONE_ROW = {
     "read_event_hash": "the primary key",
     "read_evidence_row": "two aggregates",
     "read_last_forget_seq": "one aggregate",
-    "read_last_retrieval_seq": "one aggregate",
+    "read_last_retrieval_seq": "one value",
     "read_last_scope_seq": "one aggregate",
     "read_line_index": "the five values are unique",
     "read_line_index_state": "the five values are unique",

@@ -475,7 +475,9 @@ def test_an_import_publishes_no_case_that_carries_risk(people: People) -> None:
     people.bo.set_memory_status("risky", "published")
     records = [FileRecord(file_values(people.bo.memory("risky")), "m.jsonl", 7, {})]
     there = people("cy", other_scopes()[0])
-    with pytest.raises(ImportInvalid, match=r"m\.jsonl:7: Case 'risky' is risk-bearing.*Import it as a candidate"):
+    with pytest.raises(
+        ImportInvalid, match=r"m\.jsonl:7: Case 'risky' can't be kept as published.*Import it as a candidate"
+    ):
         there.import_memories(records, origin="m.jsonl", keep_status=True, reason="moved")
     assert there.import_memories(records, origin="m.jsonl").imported == ("risky",)
     with pytest.raises(StateError, match="no package for it is approved"):
